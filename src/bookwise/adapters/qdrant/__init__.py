@@ -1,0 +1,1 @@
+"""Vectors and payload in Qdrant's engine."""

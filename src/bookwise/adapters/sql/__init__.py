@@ -1,0 +1,1 @@
+"""Catalog, jobs and embedding cache in SQL."""

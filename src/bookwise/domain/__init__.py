@@ -1,0 +1,1 @@
+"""What Bookwise talks about: frozen values, no I/O, no third party."""

@@ -1,0 +1,101 @@
+"""What can go wrong, in families named after who can repair it.
+
+BookwiseError
+├── InvalidInput         the caller: fix the request
+│   ├── BadSource          the folder or site cannot be read as a book
+│   └── BadLesson          one lesson cannot be read; the rest of the book goes on
+├── NotFound             the caller: name something that exists
+├── Conflict             wait, or ask the operator
+│   ├── DataFolderBusy     another process holds the data folder
+│   ├── JobAlreadyRunning  this book is being ingested
+│   └── EmbedderMismatch   the book was indexed with another embedder
+├── Unavailable          try again later
+│   ├── EmbedderUnavailable
+│   ├── IndexUnavailable
+│   └── StoreUnavailable
+└── Misconfigured        the operator: a setting, a key, a damaged or missing file
+    ├── MissingModel
+    └── DamagedData
+
+Every error says what happened, to what, and what to do next. HTTP status and exit codes are decided at
+the edges, by family.
+"""
+
+
+class BookwiseError(Exception):
+    """Base of all errors that Bookwise raises on purpose."""
+
+    def __init__(self, message: str, *, advice: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.advice = advice
+
+    @property
+    def code(self) -> str:
+        """A stable, machine-readable name: `DataFolderBusy` → `data-folder-busy`."""
+        name = type(self).__name__
+        return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
+
+
+class InvalidInput(BookwiseError):
+    """The request itself is wrong."""
+
+
+class BadSource(InvalidInput):
+    """The folder or site cannot be read as a book."""
+
+
+class BadLesson(InvalidInput):
+    """One lesson cannot be read. `reason` is a stable slug such as `encoding` or `front-matter`."""
+
+    def __init__(self, reason: str, message: str, *, advice: str = "") -> None:
+        super().__init__(message, advice=advice)
+        self.reason = reason
+
+
+class NotFound(BookwiseError):
+    """What was named does not exist."""
+
+
+class Conflict(BookwiseError):
+    """Something else is in the way."""
+
+
+class DataFolderBusy(Conflict):
+    """Another process holds the data folder."""
+
+
+class JobAlreadyRunning(Conflict):
+    """The book is being ingested by another job."""
+
+
+class EmbedderMismatch(Conflict):
+    """The book was indexed with another embedder than the one configured."""
+
+
+class Unavailable(BookwiseError):
+    """A dependency does not answer now; trying again may help."""
+
+
+class EmbedderUnavailable(Unavailable):
+    """The embedding service does not answer, or answers nonsense."""
+
+
+class IndexUnavailable(Unavailable):
+    """The index cannot serve now."""
+
+
+class StoreUnavailable(Unavailable):
+    """The database cannot serve now."""
+
+
+class Misconfigured(BookwiseError):
+    """A setting is missing, unknown or out of range."""
+
+
+class MissingModel(Misconfigured):
+    """The embedding model's files are absent or damaged."""
+
+
+class DamagedData(Misconfigured):
+    """The data folder holds something that cannot be read."""

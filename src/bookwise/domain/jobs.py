@@ -1,0 +1,110 @@
+"""What one ingestion run plans, does and reports."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from bookwise.domain.books import LessonFile, Place
+
+IngestionMode: TypeAlias = Literal["incremental", "full", "recreate"]
+JobStatus: TypeAlias = Literal["queued", "running", "completed", "failed"]
+OutcomeStatus: TypeAlias = Literal["published", "unchanged", "withdrawn", "failed"]
+
+MODES: tuple[IngestionMode, ...] = ("incremental", "full", "recreate")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeftOut:
+    """A file of the source that is not a lesson, by a named rule."""
+
+    source_file: str
+    rule: str  #: stable slug: `i18n-mirror`, `identical-copy`, `not-a-lesson`, …
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreadable:
+    """A lesson that cannot be read; the rest of the book goes on."""
+
+    source_file: str
+    reason: str  #: stable slug: `encoding`, `front-matter`, `too-large`, …
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonRecord:
+    """A live lesson as the catalog knows it (seed name: IngestionRecord)."""
+
+    book_id: str
+    source_file: str
+    lesson_id: str
+    revision: str
+    file_hash: str
+    place: Place
+    title: str
+    url: str
+    chunk_ids: tuple[str, ...]
+    ingested_at: datetime
+
+    @property
+    def chunk_count(self) -> int:
+        return len(self.chunk_ids)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """How a source differs from what is live."""
+
+    new: tuple[LessonFile, ...] = ()
+    modified: tuple[LessonFile, ...] = ()
+    unchanged: tuple[LessonFile, ...] = ()
+    deleted: tuple[str, ...] = ()  #: source files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestionPlan:
+    """What a run will do."""
+
+    publish: tuple[LessonFile, ...]
+    skip: tuple[LessonFile, ...]
+    withdraw: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonOutcome:
+    """What a run did with one lesson."""
+
+    source_file: str
+    status: OutcomeStatus
+    chunks_created: int = 0
+    chunks_deleted: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestionJob:
+    """One run that brings the index in line with a source."""
+
+    job_id: int
+    book_id: str
+    mode: IngestionMode
+    status: JobStatus
+    source: str = ""
+    total_files: int = 0
+    files_processed: int = 0
+    files_skipped: int = 0  #: unchanged, or failed
+    files_failed: int = 0  #: of the skipped, those with an error of their own
+    files_withdrawn: int = 0
+    chunks_created: int = 0
+    chunks_deleted: int = 0
+    queued_at: datetime
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+    error_message: str | None = None
+
+    @property
+    def duration_seconds(self) -> int | None:
+        if self.started_at is None or self.completed_at is None:
+            return None
+        return round((self.completed_at - self.started_at).total_seconds())

@@ -1,0 +1,110 @@
+"""What is asked of the index, and what comes back."""
+
+from dataclasses import dataclass
+
+from bookwise.domain.books import HARDWARE_TIERS, LAYERS, PROFICIENCY_LEVELS, Chunk
+from bookwise.domain.errors import InvalidInput
+
+DEFAULT_BOOK_ID = "physical-ai-robotics"
+SEARCH_LIMIT_MAX = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which chunks of one book may be found. All fields must match; the levels are alternatives."""
+
+    book_id: str
+    hardware_tier: int = 4  #: this tier or lower
+    module: str | None = None
+    chapter_min: int | None = None
+    chapter_max: int | None = None
+    lesson: int | None = None
+    proficiency_levels: tuple[str, ...] = ()
+    layer: str | None = None
+    lesson_id: str | None = None
+
+    def __post_init__(self) -> None:
+        if not self.book_id:
+            raise InvalidInput("A search names exactly one book.", advice="Pass the book's id.")
+        _one_of("hardware_tier", self.hardware_tier, HARDWARE_TIERS)
+        for level in self.proficiency_levels:
+            _one_of("proficiency_levels", level, PROFICIENCY_LEVELS)
+        if self.layer is not None:
+            _one_of("layer", self.layer, LAYERS)
+        for name, number in (
+            ("chapter_min", self.chapter_min),
+            ("chapter_max", self.chapter_max),
+            ("lesson", self.lesson),
+        ):
+            if number is not None and number < 0:
+                raise InvalidInput(f"{name} is {number}; it must be 0 or more.")
+        if None not in (self.chapter_min, self.chapter_max) and self.chapter_min > self.chapter_max:  # type: ignore[operator]
+            raise InvalidInput(
+                f"chapter_min ({self.chapter_min}) is greater than chapter_max ({self.chapter_max})."
+            )
+
+
+def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
+    if value not in allowed:
+        raise InvalidInput(f"{name} is {value!r}; allowed: {', '.join(map(str, allowed))}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchQuery:
+    """A search that exists is valid."""
+
+    text: str
+    filter: Filter
+    limit: int = 5
+
+    def __post_init__(self) -> None:
+        if len(self.text.strip()) < 3:
+            raise InvalidInput("The search text needs at least 3 characters.")
+        if not 1 <= self.limit <= SEARCH_LIMIT_MAX:
+            raise InvalidInput(f"limit is {self.limit}; it must be between 1 and {SEARCH_LIMIT_MAX}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """A chunk that at least one leg of the index proposed, with both legs' scores."""
+
+    chunk: Chunk
+    cosine: float
+    lexical: float  #: 0–1: how much of the question's weight in rare words this chunk carries
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """A chunk with its scores, for one query."""
+
+    chunk: Chunk
+    score: float  #: calibrated similarity, 0–1
+    cosine: float
+    lexical: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timings:
+    """Milliseconds spent on one search."""
+
+    embed_ms: float
+    index_ms: float
+    total_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchResult:
+    """The hits of one query, best first."""
+
+    query: SearchQuery
+    hits: tuple[Hit, ...]
+    total_found: int
+    timings: Timings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """The revisions a reader sees at one moment."""
+
+    revisions: frozenset[str]
+    generation: int  #: grows with every change of the book

@@ -1,0 +1,142 @@
+"""What the roads need from outside. The promise of each port is its docstring; tests/contracts holds it
+against every backend."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol
+
+from bookwise.domain.books import Book, Chunk, EmbeddedChunk, EmbedderFacts, Vector
+from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
+from bookwise.domain.search import Candidate, Filter, Live
+
+
+class Embedder(Protocol):
+    """Turns texts into unit vectors of one size.
+
+    One text has one vector, alone or beside others, today or tomorrow, as long as the fingerprint stays.
+    A vector that is not finite, all zero or of another size is never returned: `EmbedderUnavailable`.
+    """
+
+    @property
+    def facts(self) -> EmbedderFacts: ...
+
+    async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        """One vector per text, in order; an empty list for an empty list."""
+
+    async def embed_query(self, text: str) -> Vector:
+        """The vector to search with."""
+
+
+class VectorCache(Protocol):
+    """Remembers vectors by (embedder fingerprint, hash of the embedded text)."""
+
+    async def recall(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:
+        """What is remembered of these; bit-exact as remembered."""
+
+    async def remember(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
+        """Adds; remembering twice is once."""
+
+    async def forget_vectors_except(self, fingerprint: str, hashes: Sequence[str]) -> int:
+        """Drops what is not named; returns how many."""
+
+
+class LessonIndex(Protocol):
+    """Stores chunks of many books and finds them again.
+
+    It knows nothing of what is live: it keeps every revision it was given until told to remove it, and a
+    reader must compare `chunk.revision` with the catalog. A call that returned survives a crash.
+    """
+
+    @property
+    def id(self) -> str:
+        """Identity of this index's data; another one after the data was lost or rebuilt from nothing."""
+
+    async def stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
+        """Stores chunks durably; staging twice is once; other revisions are untouched."""
+
+    async def nearest(
+        self, vector: Vector, words: str, *, within: Filter, limit: int
+    ) -> list[Candidate]:
+        """The `limit` best by cosine and the `limit` best by words, each once and with both scores."""
+
+    async def lesson(self, book_id: str, lesson_id: str) -> list[Chunk]:
+        """All stored chunks of a lesson, of every revision, by revision and chunk index."""
+
+    async def chunk(self, book_id: str | None, chunk_id: str) -> list[Chunk]:
+        """The stored chunks with this id, one per revision; of any book when `book_id` is None."""
+
+    async def revisions(self, book_id: str) -> dict[str, int]:
+        """How many chunks are stored of each revision of a book."""
+
+    async def remove(self, book_id: str, revisions: Sequence[str]) -> int:
+        """Removes these revisions of the book; returns how many chunks that were."""
+
+    async def vectors(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, Vector]:
+        """The vectors of these chunks, as stored."""
+
+
+class Catalog(Protocol):
+    """Says which books exist and which revision of each lesson readers see. `activate` and `withdraw` are
+    the commit points of road one: one transaction each, durable when they return."""
+
+    async def register(self, book: Book) -> None:
+        """Creates the book or updates its facts. Its lessons are untouched."""
+
+    async def books(self) -> list[Book]:
+        """All books, by id."""
+
+    async def book(self, book_id: str) -> Book:
+        """The book; `NotFound` when there is none."""
+
+    async def remove_book(self, book_id: str) -> None:
+        """Forgets the book and all its lessons; its jobs stay. Removing an absent book does nothing."""
+
+    async def live(self, book_id: str) -> Live:
+        """The snapshot a search answers from; cheap to ask for again and again."""
+
+    async def records(self, book_id: str) -> list[LessonRecord]:
+        """The live lessons of the book, by source file."""
+
+    async def activate(self, records: Sequence[LessonRecord]) -> None:
+        """Makes these the lessons readers see, all at once. A live lesson of the same book with the same
+        source file or the same lesson id is replaced."""
+
+    async def withdraw(self, book_id: str, source_files: Sequence[str]) -> None:
+        """Takes these lessons away from readers, all at once. Unknown ones do nothing."""
+
+    async def mark_ingested(self, book_id: str, mode: IngestionMode, at: datetime) -> None:
+        """Notes when the book was last ingested in full or incrementally."""
+
+    async def last_ingested(self, book_id: str) -> tuple[datetime | None, datetime | None]:
+        """(last full or recreate, last incremental)."""
+
+
+class JobStore(Protocol):
+    """Keeps ingestion jobs and their outcomes, durably.
+
+    queued → running → completed | failed, and queued → failed. A finished job never changes again.
+    """
+
+    async def open(self, book_id: str, mode: IngestionMode, source: str) -> IngestionJob:
+        """A new queued job. `JobAlreadyRunning` while the book has one that is queued or running."""
+
+    async def start(self, job_id: int) -> IngestionJob: ...
+
+    async def progress(self, job: IngestionJob, outcomes: Sequence[LessonOutcome]) -> None:
+        """Stores the counters of a running job and adds outcomes."""
+
+    async def finish(self, job: IngestionJob) -> IngestionJob:
+        """Completed, with its final counters."""
+
+    async def fail(self, job_id: int, error_message: str) -> IngestionJob: ...
+
+    async def job(self, job_id: int) -> IngestionJob:
+        """`NotFound` when there is none."""
+
+    async def jobs(self, book_id: str | None = None, *, limit: int = 20) -> list[IngestionJob]:
+        """Newest first."""
+
+    async def outcomes(self, job_id: int) -> list[LessonOutcome]: ...
+
+    async def interrupt_running(self) -> int:
+        """Fails every job left queued or running by a process that is gone; returns how many."""

@@ -1,0 +1,1 @@
+"""Road two, first half: a question becomes ranked hits and passages."""
