@@ -54,10 +54,11 @@ class LessonIndex(Protocol):
     async def stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
         """Stores chunks durably; staging twice is once; other revisions are untouched."""
 
-    async def nearest(
-        self, vector: Vector, words: str, *, within: Filter, limit: int
-    ) -> list[Candidate]:
+    async def nearest(self, vector: Vector, words: str, *, within: Filter, limit: int) -> list[Candidate]:
         """The `limit` best by cosine and the `limit` best by words, each once and with both scores."""
+
+    async def read(self, refs: Sequence[str]) -> list[Chunk | None]:
+        """The chunks behind these candidates, in order; None for what was removed meanwhile."""
 
     async def lesson(self, book_id: str, lesson_id: str) -> list[Chunk]:
         """All stored chunks of a lesson, of every revision, by revision and chunk index."""

@@ -1,2 +1,99 @@
-"""stub"""
-def run() -> None: ...
+"""`bookwise`: the terminal face. No traceback reaches a user unless they ask for it."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import click
+import typer
+
+from bookwise import __version__
+from bookwise.cli import books, config, doctor, ingest, search
+from bookwise.cli.exit_codes import BUG, INTERRUPTED, OK, USAGE, exit_code
+from bookwise.domain.errors import BookwiseError
+
+app = typer.Typer(
+    name="bookwise",
+    help="Turns a technical book into something you can search: answers only from the book, and shows where.",
+    epilog="Start with: bookwise ingest PATH-TO-YOUR-BOOK, then: bookwise search 'your question'",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for commands in (ingest, search, books, doctor):
+    commands.add_to(app)
+app.add_typer(config.app, name="config")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"bookwise {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    ctx: typer.Context,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Folder that holds all state (default: .bookwise here).")
+    ] = None,
+    debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    ctx.obj = {"data_dir": data_dir}
+
+
+def run() -> None:
+    """The console script."""
+    arguments = sys.argv[1:]
+    code = run_with(arguments)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader left; nothing more to say
+    sys.exit(code)
+
+
+def run_with(arguments: list[str]) -> int:
+    """Runs a command line and returns its exit code; every error has become a message on stderr."""
+    try:
+        code = app(arguments, standalone_mode=False)
+        return int(code or OK)
+    except BookwiseError as error:
+        _show(error, as_json="--json" in arguments)
+        return exit_code(error)
+    except click.exceptions.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return USAGE
+    except (KeyboardInterrupt, EOFError):
+        sys.stderr.write("Stopped.\n")
+        return INTERRUPTED
+    except BrokenPipeError:
+        return OK
+    except Exception as error:  # noqa: BLE001 - the last fence: a bug becomes a message
+        if "--debug" in arguments:
+            raise
+        sys.stderr.write(
+            f"This is a bug in Bookwise ({type(error).__name__}). Run again as `bookwise --debug …` to see where.\n"
+        )
+        return BUG
+
+
+def _show(error: BookwiseError, *, as_json: bool) -> None:
+    if as_json:
+        problem = {"code": error.code, "message": error.message, "advice": error.advice}
+        sys.stderr.write(json.dumps({"error": problem}) + "\n")
+    else:
+        advice = f"\n  → {error.advice}" if error.advice else ""
+        sys.stderr.write(f"Error: {error.message}{advice}\n")
+
+
+if __name__ == "__main__":
+    run()

@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
+from bookwise.domain.errors import EmbedderMismatch
+
 Vector: TypeAlias = tuple[float, ...]
 
 PROFICIENCY_LEVELS = ("A1", "A2", "B1", "B2", "C1", "C2")
@@ -197,3 +199,12 @@ class Book:
             if name == module.name or name in module.aliases:
                 return module.name
         return name
+
+    def require_embedder(self, facts: EmbedderFacts) -> None:
+        """A book can only be searched and updated with the embedder that indexed it."""
+        if self.embedder and self.embedder != facts.fingerprint:
+            raise EmbedderMismatch(
+                f"Book {self.id!r} was indexed with {self.embedder_name} ({self.embedder_size} dimensions, "
+                f"{self.embedder}), but {facts.name} ({facts.size} dimensions, {facts.fingerprint}) is set.",
+                advice="Set BOOKWISE_EMBEDDER back, or index anew with `bookwise ingest PATH --mode recreate`.",
+            )

@@ -66,9 +66,9 @@ class SearchQuery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """A chunk that at least one leg of the index proposed, with both legs' scores."""
+    """A stored chunk that at least one leg of the index proposed, with both legs' scores."""
 
-    chunk: Chunk
+    ref: str  #: what the index calls it; `LessonIndex.read` turns it into the chunk
     cosine: float
     lexical: float  #: 0–1: how much of the question's weight in rare words this chunk carries
 

@@ -1,0 +1,88 @@
+"""Texts into vectors by Cohere's embed endpoint, which tells texts and questions apart."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Literal
+
+from pydantic import SecretStr
+
+from bookwise.adapters.embedders.service import EmbeddingService, Patience, ServiceEmbedder, Wire
+from bookwise.adapters.embedders.service_settings import host_beside, service_key, service_url
+from bookwise.domain.books import Calibration, EmbedderFacts, Vector
+
+BASE_URL = "https://api.cohere.com"
+MODEL = "embed-english-v3.0"
+SIZE = 1024
+KEY_SETTING = "COHERE_API_KEY"
+URL_SETTING = "COHERE_BASE_URL"
+
+#: The service reads 512 tokens and drops the rest itself; this keeps what it would drop off the wire.
+TEXT_BYTES = 16 * 512
+BATCH_TEXTS = 96
+BATCH_TOKENS = BATCH_TEXTS * TEXT_BYTES
+
+#: Unrelated texts stay under a cosine of 0.3, good matches lie between 0.45 and 0.75.
+CALIBRATION = Calibration(knots=((0.0, 0.0), (0.3, 0.3), (0.45, 0.6), (0.6, 0.85), (0.75, 0.95), (1.0, 1.0)))
+
+
+class CohereEmbedder(ServiceEmbedder):
+    """Keeps the promises of `Embedder`."""
+
+    def __init__(
+        self,
+        key: SecretStr,
+        *,
+        base_url: str = BASE_URL,
+        model: str = MODEL,
+        size: int = SIZE,
+        patience: Patience | None = None,
+    ) -> None:
+        url = service_url(base_url, URL_SETTING)
+        service_key(key, KEY_SETTING)
+        self._model = model
+        self.facts = EmbedderFacts(
+            name=model,
+            fingerprint=f"cohere:{model}:{size}:1{host_beside(url, BASE_URL)}",
+            size=size,
+            calibration=CALIBRATION,
+        )
+        wire = Wire(
+            name="The Cohere embedding service",
+            url=f"{url}/v2/embed",
+            key=key,
+            key_setting=KEY_SETTING,
+            url_setting=URL_SETTING,
+            size=size,
+            text_bytes=TEXT_BYTES,
+            batch_texts=BATCH_TEXTS,
+            batch_tokens=BATCH_TOKENS,
+            rows=float_rows,
+        )
+        super().__init__(EmbeddingService(wire, patience or Patience()))
+
+    async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        return await self._service.vectors(texts, partial(self._payload, "search_document"))
+
+    async def embed_query(self, text: str) -> Vector:
+        [vector] = await self._service.vectors([text], partial(self._payload, "search_query"))
+        return vector
+
+    def _payload(
+        self, purpose: Literal["search_document", "search_query"], texts: Sequence[str]
+    ) -> dict[str, object]:
+        return {
+            "model": self._model,
+            "texts": list(texts),
+            "input_type": purpose,
+            "embedding_types": ["float"],
+            "truncate": "END",
+        }
+
+
+def float_rows(answer: object) -> list[object]:
+    """The vectors under `embeddings.float`, which come in the order of the texts."""
+    embeddings = answer.get("embeddings") if isinstance(answer, dict) else None
+    rows = embeddings.get("float") if isinstance(embeddings, dict) else None
+    if not isinstance(rows, list):
+        raise ValueError("no list under embeddings.float")
+    return rows

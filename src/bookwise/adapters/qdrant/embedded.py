@@ -1,0 +1,286 @@
+"""LessonIndex on Qdrant's engine in this process: dense vectors and words in one shard on disk."""
+
+import json
+import math
+import uuid
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio
+import anyio.to_thread
+import qdrant_edge as qdrant
+
+from bookwise.adapters.qdrant import filters
+from bookwise.adapters.qdrant.schema import (
+    DENSE,
+    INTEGER_FIELDS,
+    KEYWORD_FIELDS,
+    TENANT,
+    TEXT_FIELDS,
+    WORDS,
+    point_id,
+    to_chunk,
+    to_payload,
+)
+from bookwise.domain.books import Chunk, EmbeddedChunk, Vector
+from bookwise.domain.errors import DamagedData, IndexUnavailable
+from bookwise.domain.search import Candidate, Filter
+
+T = TypeVar("T")
+
+IDENTITY_FILE = "bookwise-index.json"
+BM25_SATURATION = 1.2
+BM25_MEAN_WORDS = 110.0
+#: Up to here every vector is compared exactly; beyond, one-bit vectors choose and exact ones decide.
+EXACT_UP_TO = 5_000
+OVERSAMPLING = 8.0
+PAGE = 1_000
+MANY = 10_000_000
+
+
+@asynccontextmanager
+async def open_index(folder: Path, *, size: int) -> AsyncIterator["EmbeddedIndex"]:
+    """The index in `folder`, made when absent. The caller holds the data folder: one process at a time."""
+    index = await anyio.to_thread.run_sync(partial(_opened, folder, size))
+    try:
+        yield index
+    finally:
+        with anyio.CancelScope(shield=True):
+            await index.close()
+
+
+def _opened(folder: Path, size: int) -> "EmbeddedIndex":
+    identity = folder / IDENTITY_FILE
+    try:
+        if identity.exists():
+            shard = qdrant.EdgeShard.load(str(folder), None)
+        else:
+            shard = _created(folder, size)
+            identity.write_text(json.dumps({"id": str(uuid.uuid4()), "size": size}))
+        return EmbeddedIndex(shard, json.loads(identity.read_text())["id"])
+    except Exception as error:
+        raise DamagedData(
+            f"The index in {folder} cannot be opened: {error}",
+            advice=f"Delete {folder} and run `bookwise ingest` again; threads and jobs are not touched.",
+        ) from error
+
+
+def _created(folder: Path, size: int) -> qdrant.EdgeShard:
+    folder.mkdir(parents=True, exist_ok=True)
+    config = qdrant.EdgeConfig(
+        vectors={
+            DENSE: qdrant.EdgeVectorParams(
+                size=size,
+                distance=qdrant.Distance.Cosine,
+                quantization_config=qdrant.BinaryQuantizationConfig(memory=qdrant.Memory.Pinned),
+            )
+        },
+        sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
+        max_search_threads=1,
+    )
+    shard = qdrant.EdgeShard.create(str(folder), config)
+    for field in KEYWORD_FIELDS:
+        params = qdrant.KeywordIndexParams(is_tenant=field == TENANT)
+        shard.update(qdrant.UpdateOperation.create_field_index(field, params))
+    for field in INTEGER_FIELDS:
+        shard.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Integer))
+    for field in TEXT_FIELDS:
+        shard.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Text))
+    shard.flush()
+    return shard
+
+
+class EmbeddedIndex:
+    """One shard, one caller at a time: the engine is called off the event loop through one slot."""
+
+    def __init__(self, shard: qdrant.EdgeShard, identity: str) -> None:
+        self.id = identity
+        self._shard: Any = shard  # its stubs are wider than what it takes and gives here
+        self._slot = anyio.CapacityLimiter(1)
+        self._words = qdrant.Bm25(qdrant.Bm25Config(k=BM25_SATURATION, avg_len=BM25_MEAN_WORDS))
+        self._count = shard.info().points_count
+        self._rarity = lru_cache(maxsize=100_000)(self._measured_rarity)
+
+    async def stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
+        await self._off_loop(partial(self._stage, chunks))
+
+    async def nearest(self, vector: Vector, words: str, *, within: Filter, limit: int) -> list[Candidate]:
+        return await self._off_loop(partial(self._nearest, vector, words, within, limit))
+
+    async def read(self, refs: Sequence[str]) -> list[Chunk | None]:
+        return await self._off_loop(partial(self._read, list(refs)))
+
+    async def lesson(self, book_id: str, lesson_id: str) -> list[Chunk]:
+        wanted = [filters.equals(TENANT, book_id), filters.equals("parent_doc_id", lesson_id)]
+        chunks = await self._off_loop(partial(self._scroll, wanted))
+        return sorted(chunks, key=lambda c: (c.revision, c.index))
+
+    async def chunk(self, book_id: str | None, chunk_id: str) -> list[Chunk]:
+        wanted = [filters.equals("chunk_id", chunk_id)]
+        if book_id is not None:
+            wanted.append(filters.equals(TENANT, book_id))
+        return await self._off_loop(partial(self._scroll, wanted))
+
+    async def revisions(self, book_id: str) -> dict[str, int]:
+        request = qdrant.FacetRequest(key="revision", limit=MANY, exact=True, filter=filters.of_book(book_id))
+        hits = await self._off_loop(lambda: self._shard.facet(request).hits)
+        return {str(hit.value): hit.count for hit in hits}
+
+    async def remove(self, book_id: str, revisions: Sequence[str]) -> int:
+        if not revisions:
+            return 0
+        return await self._off_loop(partial(self._remove, book_id, list(revisions)))
+
+    async def vectors(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, Vector]:
+        if not chunk_ids:
+            return {}
+        return await self._off_loop(partial(self._vectors, book_id, list(chunk_ids)))
+
+    async def close(self) -> None:
+        await self._off_loop(self._shard.close)
+
+    async def _off_loop(self, call: Callable[[], T]) -> T:
+        try:
+            return await anyio.to_thread.run_sync(call, limiter=self._slot)
+        except Exception as error:
+            raise IndexUnavailable(
+                f"The index refused the call: {error}",
+                advice="Is the disk full? `bookwise doctor` compares the index with the book.",
+            ) from error
+
+    def _stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
+        for start in range(0, len(chunks), PAGE):
+            points = [self._point(embedded) for embedded in chunks[start : start + PAGE]]
+            self._shard.update(qdrant.UpdateOperation.upsert_points(points))
+        self._changed()
+
+    def _point(self, embedded: EmbeddedChunk) -> qdrant.Point:
+        chunk = embedded.chunk
+        vectors: dict[str, Any] = {
+            DENSE: list(embedded.vector),
+            WORDS: self._words.embed_document(chunk.embedding_text or chunk.text),
+        }
+        payload = to_payload(chunk) | {
+            "embedding_model": embedded.embedding_model,
+            "embedded_at": embedded.embedded_at.isoformat(),
+        }
+        return qdrant.Point(point_id(chunk), vectors, payload)
+
+    def _remove(self, book_id: str, revisions: list[str]) -> int:
+        wanted = qdrant.Filter(must=[filters.equals(TENANT, book_id), filters.any_of("revision", revisions)])
+        count = self._shard.count(qdrant.CountRequest(filter=wanted, exact=True))
+        self._shard.update(qdrant.UpdateOperation.delete_points_by_filter(wanted))
+        self._changed()
+        return int(count)
+
+    def _changed(self) -> None:
+        self._shard.flush()
+        self._count = self._shard.info().points_count
+        self._rarity.cache_clear()
+
+    def _read(self, refs: list[str]) -> list[Chunk | None]:
+        found = {record.id: record.payload for record in self._shard.retrieve(refs, True, False)}
+        return [to_chunk(payload) if (payload := found.get(ref)) else None for ref in refs]
+
+    def _scroll(self, conditions: list[Any]) -> list[Chunk]:
+        return [to_chunk(record.payload) for record in self._records(conditions, with_vector=False)]
+
+    def _vectors(self, book_id: str, chunk_ids: list[str]) -> dict[str, Vector]:
+        wanted = [filters.equals(TENANT, book_id), filters.any_of("chunk_id", chunk_ids)]
+        records = self._records(wanted, with_vector=[DENSE])
+        return {record.payload["chunk_id"]: tuple(record.vector[DENSE]) for record in records}
+
+    def _records(self, conditions: list[Any], *, with_vector: bool | list[str]) -> Iterable[Any]:
+        offset = None
+        while True:
+            request = qdrant.ScrollRequest(
+                offset=offset,
+                limit=PAGE,
+                filter=qdrant.Filter(must=conditions),
+                with_payload=True,
+                with_vector=with_vector,
+            )
+            records, offset = self._shard.scroll(request)
+            yield from records
+            if offset is None:
+                return
+
+    def _nearest(self, vector: Vector, words: str, within: Filter, limit: int) -> list[Candidate]:
+        wanted = filters.to_qdrant(within)
+        meaning = partial(self._by_meaning, list(vector))
+        terms = self._words.embed_query(words)
+        wording = partial(self._by_wording, terms, within.book_id)
+        cosines, scores = self._ask(meaning(wanted, limit), wording(wanted, limit))
+        missing_words = [ref for ref in cosines if ref not in scores]
+        missing_cosines = [ref for ref in scores if ref not in cosines]
+        more_cosines, more_scores = self._ask(
+            meaning(_these(missing_cosines), len(missing_cosines), exact=True),
+            wording(_these(missing_words), len(missing_words)),
+        )
+        cosines, scores = cosines | more_cosines, scores | more_scores
+        most = self._most_possible(terms, within.book_id)
+        return [
+            Candidate(ref=ref, cosine=cosine, lexical=min(1.0, scores.get(ref, 0.0) / most))
+            for ref, cosine in cosines.items()
+        ]
+
+    def _ask(self, *queries: qdrant.QueryRequest | None) -> list[dict[str, float]]:
+        asked = [query for query in queries if query is not None]
+        answers = iter(self._shard.query_batch(qdrant.QueryBatchRequest(asked)) if asked else [])
+        return [{p.id: p.score for p in next(answers)} if query is not None else {} for query in queries]
+
+    def _by_meaning(
+        self, vector: list[float], wanted: qdrant.Filter, limit: int, *, exact: bool = False
+    ) -> qdrant.QueryRequest | None:
+        if not limit:
+            return None
+        rescored = qdrant.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING)
+        return qdrant.QueryRequest(
+            limit=limit,
+            query=qdrant.Query.Nearest(vector, using=DENSE),
+            filter=wanted,
+            params=qdrant.SearchParams(exact=exact or self._count <= EXACT_UP_TO, quantization=rescored),
+            with_payload=False,
+        )
+
+    def _by_wording(
+        self, terms: qdrant.SparseVector, book_id: str, wanted: qdrant.Filter, limit: int
+    ) -> qdrant.QueryRequest | None:
+        if not limit or not terms.indices:
+            return None
+        return qdrant.QueryRequest(
+            limit=limit,
+            query=qdrant.Query.Nearest(terms, using=WORDS),
+            filter=wanted,
+            params=qdrant.SearchParams(idf=qdrant.IdfParams(corpus=filters.of_book(book_id))),
+            with_payload=False,
+        )
+
+    def _most_possible(self, terms: qdrant.SparseVector, book_id: str) -> float:
+        """The score of a chunk that is full of every term: what makes lexical scores comparable."""
+        rarity = sum(self._rarity(book_id, term) for term in terms.indices)
+        return max(rarity * (BM25_SATURATION + 1), 1e-9)
+
+    def _measured_rarity(self, book_id: str, term: int) -> float:
+        """The engine's inverse document frequency of a term in a book, read off its best chunk."""
+        book = filters.of_book(book_id)
+        request = qdrant.QueryRequest(
+            limit=1,
+            query=qdrant.Query.Nearest(qdrant.SparseVector([term], [1.0]), using=WORDS),
+            filter=book,
+            params=qdrant.SearchParams(idf=qdrant.IdfParams(corpus=book)),
+            with_payload=False,
+            with_vector=[WORDS],
+        )
+        found = self._shard.query(request)
+        if not found:
+            return math.log(2 * self._count + 2)
+        weights = found[0].vector[WORDS]
+        return float(found[0].score / weights.values[weights.indices.index(term)])
+
+
+def _these(refs: list[str]) -> qdrant.Filter:
+    return qdrant.Filter(must=[qdrant.HasIdCondition(set(refs))])

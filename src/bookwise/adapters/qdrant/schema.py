@@ -1,0 +1,117 @@
+"""Chunk ↔ Qdrant payload, and which payload fields are indexed."""
+
+import uuid
+from datetime import datetime
+from typing import Any
+
+from bookwise.domain.books import Audience, Chunk, Locator
+
+NAMESPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
+DENSE = "dense"
+WORDS = "words"
+TENANT = "book_id"
+
+KEYWORD_FIELDS = (
+    "book_id",
+    "module",
+    "proficiency_level",
+    "layer",
+    "parent_doc_id",
+    "content_hash",
+    "source_file_hash",
+    "chapter_title",
+    "section",
+    "url",
+    "chunk_id",
+    "revision",
+)
+INTEGER_FIELDS = ("chapter", "lesson", "hardware_tier", "chunk_index")
+TEXT_FIELDS = ("text",)
+
+Payload = dict[str, Any]
+
+
+def point_id(chunk: Chunk) -> str:
+    """Chunk and revision: an unchanged chunk of a new revision never overwrites what readers still see."""
+    return str(uuid.uuid5(NAMESPACE, f"{chunk.id}:{chunk.revision}"))
+
+
+def to_payload(chunk: Chunk) -> Payload:
+    where, audience = chunk.locator, chunk.audience
+    return {
+        "book_id": where.book_id,
+        "module": where.module,
+        "chapter": where.chapter,
+        "lesson": where.lesson,
+        "hardware_tier": audience.hardware_tier,
+        "proficiency_level": audience.proficiency_level,
+        "layer": audience.layer,
+        "parent_doc_id": chunk.lesson_id,
+        "content_hash": chunk.content_hash,
+        "source_file_hash": chunk.file_hash,
+        "text": chunk.text,
+        "section_title": where.section_title,
+        "source_file": where.source_file,
+        "chunk_index": chunk.index,
+        "total_chunks": chunk.total,
+        "prev_chunk_id": chunk.prev_id,
+        "next_chunk_id": chunk.next_id,
+        "word_count": chunk.word_count,
+        "token_count": chunk.token_count,
+        "version": chunk.version,
+        "created_at": chunk.created_at.isoformat(),
+        "updated_at": chunk.updated_at.isoformat(),
+        "chunk_id": chunk.id,
+        "revision": chunk.revision,
+        "char_count": chunk.char_count,
+        "page_title": where.page_title,
+        "chapter_title": where.breadcrumb[-1] if where.breadcrumb else where.page_title,
+        "section": where.section_title or where.page_title,
+        "heading_path": list(where.heading_path),
+        "breadcrumb": list(where.breadcrumb),
+        "url": where.url,
+        "anchor": where.anchor,
+    }
+
+
+def to_chunk(payload: Payload) -> Chunk:
+    return Chunk(
+        id=payload["chunk_id"],
+        text=payload["text"],
+        locator=_to_locator(payload),
+        audience=Audience(
+            hardware_tier=payload["hardware_tier"],
+            proficiency_level=payload["proficiency_level"],
+            layer=payload["layer"],
+        ),
+        lesson_id=payload["parent_doc_id"],
+        revision=payload["revision"],
+        index=payload["chunk_index"],
+        total=payload["total_chunks"],
+        prev_id=payload["prev_chunk_id"],
+        next_id=payload["next_chunk_id"],
+        content_hash=payload["content_hash"],
+        file_hash=payload["source_file_hash"],
+        word_count=payload["word_count"],
+        token_count=payload["token_count"],
+        char_count=payload["char_count"],
+        version=payload["version"],
+        created_at=datetime.fromisoformat(payload["created_at"]),
+        updated_at=datetime.fromisoformat(payload["updated_at"]),
+    )
+
+
+def _to_locator(payload: Payload) -> Locator:
+    return Locator(
+        book_id=payload["book_id"],
+        module=payload["module"],
+        chapter=payload["chapter"],
+        lesson=payload["lesson"],
+        source_file=payload["source_file"],
+        page_title=payload["page_title"],
+        url=payload["url"],
+        anchor=payload["anchor"],
+        section_title=payload["section_title"],
+        heading_path=tuple(payload["heading_path"]),
+        breadcrumb=tuple(payload["breadcrumb"]),
+    )

@@ -1,0 +1,201 @@
+"""Turns books and activated lessons into rows, and rows into what readers see."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
+
+from bookwise.adapters.sql.database import Database
+from bookwise.adapters.sql.rows import book_from, book_row, lesson_from, lesson_row
+from bookwise.adapters.sql.tables import books, facts, lessons
+from bookwise.domain.books import Book
+from bookwise.domain.errors import InvalidInput, NotFound
+from bookwise.domain.jobs import IngestionMode, LessonRecord
+from bookwise.domain.search import Live
+
+_LAST_INGESTED = {
+    "full": "last_full_ingest",
+    "recreate": "last_full_ingest",
+    "incremental": "last_incremental_update",
+}
+
+# A book that is removed and registered again goes on counting above this, so that no generation of a book
+# ever stands for two different sets of lessons.
+_HIGHEST_REMOVED = "highest removed generation"
+
+_TAKE_PLACE = delete(lessons).where(
+    lessons.c.book_id == bindparam("of_book"),
+    or_(lessons.c.source_file == bindparam("same_file"), lessons.c.lesson_id == bindparam("same_id")),
+)
+_TAKE_AWAY = delete(lessons).where(
+    lessons.c.book_id == bindparam("of_book"), lessons.c.source_file == bindparam("same_file")
+)
+
+
+class SqlCatalog:
+    """The catalog of one index's data. `exclusive` says that no other process writes to this database."""
+
+    def __init__(self, database: Database, *, index_id: str, exclusive: bool) -> None:
+        self._database = database
+        self._index_id = index_id
+        self._exclusive = exclusive
+        self._live: dict[str, Live] = {}
+        self._books: dict[str, Book] = {}
+        self._changes = 0
+
+    async def register(self, book: Book) -> None:
+        with self._change(book.id):
+            await self._database.write(self._register, book)
+
+    async def books(self) -> list[Book]:
+        rows = await self._database.read(lambda connection: connection.execute(select(books)).all())
+        return sorted(map(book_from, rows), key=lambda book: book.id)
+
+    async def book(self, book_id: str) -> Book:
+        known = self._books.get(book_id) if self._exclusive else None
+        if known is not None:
+            return known
+        changes = self._changes
+        book = await self._database.read(_book, book_id)
+        if self._exclusive and changes == self._changes:
+            self._books[book_id] = book
+        return book
+
+    async def remove_book(self, book_id: str) -> None:
+        with self._change(book_id):
+            await self._database.write(self._remove, book_id)
+
+    async def live(self, book_id: str) -> Live:
+        known = self._live.get(book_id)
+        if known is not None and await self._is_current(book_id, known):
+            return known
+        changes = self._changes
+        live = await self._database.read(self._snapshot, book_id)
+        # A change that was committed since may or may not be in this snapshot: do not remember it.
+        if live.generation and changes == self._changes:
+            self._live[book_id] = live
+        return live
+
+    async def records(self, book_id: str) -> list[LessonRecord]:
+        query = select(lessons).where(lessons.c.book_id == book_id, lessons.c.index_id == self._index_id)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return sorted(map(lesson_from, rows), key=lambda record: record.source_file)
+
+    async def activate(self, records: Sequence[LessonRecord]) -> None:
+        if not records:
+            return
+        _refuse_twins(records)
+        with self._change(*{record.book_id for record in records}):
+            await self._database.write(_activate, records, self._index_id)
+
+    async def withdraw(self, book_id: str, source_files: Sequence[str]) -> None:
+        if not source_files:
+            return
+        with self._change(book_id):
+            await self._database.write(_withdraw, book_id, source_files)
+
+    async def mark_ingested(self, book_id: str, mode: IngestionMode, at: datetime) -> None:
+        statement = update(books).where(books.c.id == book_id).values({_LAST_INGESTED[mode]: at})
+        marked = await self._database.write(lambda connection: connection.execute(statement).rowcount)
+        if not marked:
+            raise _no_book(book_id)
+
+    async def last_ingested(self, book_id: str) -> tuple[datetime | None, datetime | None]:
+        query = select(books.c.last_full_ingest, books.c.last_incremental_update).where(books.c.id == book_id)
+        row = await self._database.read(lambda connection: connection.execute(query).first())
+        return (None, None) if row is None else (row.last_full_ingest, row.last_incremental_update)
+
+    @contextmanager
+    def _change(self, *book_ids: str) -> Iterator[None]:
+        """Forgets what is remembered of these books, also when it is unknown how the change ended."""
+        try:
+            yield
+        finally:
+            self._changes += 1
+            for book_id in book_ids:
+                self._live.pop(book_id, None)
+                self._books.pop(book_id, None)
+
+    async def _is_current(self, book_id: str, known: Live) -> bool:
+        if self._exclusive:
+            return True
+        query = select(books.c.generation).where(books.c.id == book_id)
+        generation = await self._database.read(lambda connection: connection.execute(query).scalar())
+        return generation == known.generation
+
+    def _snapshot(self, connection: Connection, book_id: str) -> Live:
+        mine = and_(lessons.c.book_id == books.c.id, lessons.c.index_id == self._index_id)
+        query = select(books.c.generation, lessons.c.revision).outerjoin_from(books, lessons, mine)
+        rows = connection.execute(query.where(books.c.id == book_id)).all()
+        return Live(
+            revisions=frozenset(row.revision for row in rows if row.revision is not None),
+            generation=rows[0].generation if rows else 0,
+        )
+
+    def _register(self, connection: Connection, book: Book) -> None:
+        highest = select(facts.c.value).where(facts.c.key == _HIGHEST_REMOVED).scalar_subquery()
+        row = book_row(book)
+        statement = self._database.insert_into(books).values(
+            **row, generation=func.coalesce(highest, 0) + 1, created_at=datetime.now(UTC)
+        )
+        changed = {**row, "generation": books.c.generation + 1}
+        connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=changed))
+
+    def _remove(self, connection: Connection, book_id: str) -> None:
+        removed = delete(books).where(books.c.id == book_id).returning(books.c.generation)
+        generation = connection.execute(removed).scalar()
+        if generation is None:
+            return
+        note = self._database.insert_into(facts).values(key=_HIGHEST_REMOVED, value=generation)
+        connection.execute(
+            note.on_conflict_do_update(
+                index_elements=["key"],
+                set_={"value": generation},
+                where=facts.c.value < generation,
+            )
+        )
+
+
+def _activate(connection: Connection, records: Sequence[LessonRecord], index_id: str) -> None:
+    for book_id in sorted({record.book_id for record in records}):  # one order, so that no two wait in a ring
+        if not _next_generation(connection, book_id):
+            raise _no_book(book_id)
+    replaced = [
+        {"of_book": record.book_id, "same_file": record.source_file, "same_id": record.lesson_id}
+        for record in records
+    ]
+    connection.execute(_TAKE_PLACE, replaced)
+    connection.execute(insert(lessons), [lesson_row(record, index_id=index_id) for record in records])
+
+
+def _withdraw(connection: Connection, book_id: str, source_files: Sequence[str]) -> None:
+    if _next_generation(connection, book_id):
+        connection.execute(_TAKE_AWAY, [{"of_book": book_id, "same_file": file} for file in source_files])
+
+
+def _next_generation(connection: Connection, book_id: str) -> bool:
+    """Counts the change, and holds off other changes of the book until the end of the transaction."""
+    grown = update(books).where(books.c.id == book_id).values(generation=books.c.generation + 1)
+    return connection.execute(grown).rowcount > 0
+
+
+def _book(connection: Connection, book_id: str) -> Book:
+    row = connection.execute(select(books).where(books.c.id == book_id)).first()
+    if row is None:
+        raise _no_book(book_id)
+    return book_from(row)
+
+
+def _no_book(book_id: str) -> NotFound:
+    return NotFound(f"There is no book {book_id!r}.", advice="Ingest it first, or name one that is listed.")
+
+
+def _refuse_twins(records: Sequence[LessonRecord]) -> None:
+    for what in ("source_file", "lesson_id"):
+        seen: set[tuple[str, str]] = set()
+        for record in records:
+            key = (record.book_id, getattr(record, what))
+            if key in seen:
+                raise InvalidInput(f"Two lessons of book {key[0]!r} have the same {what}: {key[1]!r}.")
+            seen.add(key)

@@ -1,0 +1,128 @@
+"""What Bookwise keeps in SQL: the tables, as SQLAlchemy Core."""
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    UniqueConstraint,
+    text,
+)
+
+from bookwise.adapters.sql.column_types import Json, Moment, Remark, Words
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+books = Table(
+    "books",
+    metadata,
+    Column("id", Words, primary_key=True),
+    Column("title", Words, nullable=False),
+    Column("base_url", Words, nullable=False),
+    Column("language", Words, nullable=False),
+    Column("source", Remark, nullable=False),
+    Column("modules", Json, nullable=False),
+    Column("embedder", Words, nullable=False),
+    Column("embedder_name", Words, nullable=False),
+    Column("embedder_size", Integer, nullable=False),
+    Column("calibration", Json),
+    Column("last_full_ingest", Moment),
+    Column("last_incremental_update", Moment),
+    Column("generation", BigInteger, nullable=False),
+    Column("created_at", Moment, nullable=False),
+)
+
+lessons = Table(
+    "lessons",
+    metadata,
+    Column("book_id", Words, ForeignKey("books.id", ondelete="CASCADE"), primary_key=True),
+    Column("source_file", Words, primary_key=True),
+    Column("lesson_id", Words, nullable=False),
+    Column("revision", Words, nullable=False),
+    Column("file_hash", Words, nullable=False),
+    Column("module", Words, nullable=False),
+    Column("chapter", BigInteger, nullable=False),
+    Column("lesson", BigInteger, nullable=False),
+    Column("title", Words, nullable=False),
+    Column("url", Words, nullable=False),
+    Column("chunk_ids", Json, nullable=False),
+    Column("chunk_count", Integer, nullable=False),
+    Column("ingested_at", Moment, nullable=False),
+    Column("index_id", Words, nullable=False),
+    UniqueConstraint("book_id", "lesson_id"),
+    Index("ix_lessons_live", "book_id", "index_id", "revision"),  # answers `live` without reading rows
+)
+
+COUNTERS = (
+    "total_files",
+    "files_processed",
+    "files_skipped",
+    "files_failed",
+    "files_withdrawn",
+    "chunks_created",
+    "chunks_deleted",
+)
+_ACTIVE = text("status IN ('queued', 'running')")
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", Integer, primary_key=True),
+    Column("book_id", Words, nullable=False),  # no foreign key: jobs outlive their book
+    Column("mode", Words, nullable=False),
+    Column("status", Words, nullable=False),
+    Column("source", Remark, nullable=False),
+    *(Column(name, Integer, nullable=False, server_default=text("0")) for name in COUNTERS),
+    Column("queued_at", Moment, nullable=False),
+    Column("started_at", Moment),
+    Column("completed_at", Moment),
+    Column("error_message", Remark),
+    CheckConstraint(" AND ".join(f"{name} >= 0" for name in COUNTERS), name="counters"),
+    CheckConstraint("(completed_at IS NULL) = (status IN ('queued', 'running'))", name="completed_at"),
+    CheckConstraint("status <> 'completed' OR files_processed + files_skipped = total_files", name="files"),
+    Index("ix_jobs_book_id", "book_id", "job_id"),
+    Index("uq_jobs_active", "book_id", unique=True, sqlite_where=_ACTIVE, postgresql_where=_ACTIVE),
+    sqlite_autoincrement=True,
+)
+
+job_outcomes = Table(
+    "job_outcomes",
+    metadata,
+    Column("outcome_id", Integer, primary_key=True),
+    Column("job_id", Integer, ForeignKey("jobs.job_id", ondelete="CASCADE"), nullable=False),
+    Column("source_file", Remark, nullable=False),
+    Column("status", Words, nullable=False),
+    Column("chunks_created", Integer, nullable=False),
+    Column("chunks_deleted", Integer, nullable=False),
+    Column("reason", Remark, nullable=False),
+    Column("message", Remark, nullable=False),
+    Index("ix_job_outcomes_job_id", "job_id", "outcome_id"),
+)
+
+embeddings = Table(
+    "embeddings",
+    metadata,
+    Column("fingerprint", Words, primary_key=True),
+    Column("text_hash", Words, primary_key=True),
+    Column("vector", LargeBinary, nullable=False),  # float32, little-endian
+)
+
+facts = Table(
+    "facts",
+    metadata,
+    Column("key", Words, primary_key=True),
+    Column("value", BigInteger, nullable=False),
+)

@@ -1,0 +1,31 @@
+"""Error family → exit code."""
+
+from bookwise.domain.errors import (
+    BookwiseError,
+    Conflict,
+    InvalidInput,
+    Misconfigured,
+    NotFound,
+    Unavailable,
+)
+
+OK = 0
+SOME_FAILED = 1
+USAGE = 2
+BUG = 70
+INTERRUPTED = 130
+
+BY_FAMILY: dict[type[BookwiseError], int] = {
+    InvalidInput: USAGE,
+    NotFound: 3,
+    Conflict: 4,
+    Unavailable: 5,
+    Misconfigured: 6,
+}
+
+
+def exit_code(error: BookwiseError) -> int:
+    for family, code in BY_FAMILY.items():
+        if isinstance(error, family):
+            return code
+    return BUG

@@ -1,0 +1,202 @@
+"""`ingest`, `changes`: bringing the index in line with a book."""
+
+import sys
+from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import anyio
+import anyio.to_thread
+import typer
+
+from bookwise.cli.exit_codes import SOME_FAILED
+from bookwise.cli.output import JsonFlag, console, print_json, settings_of, with_app
+from bookwise.domain.errors import InvalidInput
+from bookwise.domain.jobs import MODES, Changes, IngestionJob, IngestionMode, LessonOutcome
+from bookwise.ingestion.discover import Discovery, discover
+from bookwise.ingestion.pipeline import ingest as run_ingest
+from bookwise.ingestion.plan import changes as differences
+from bookwise.schemas import IngestionJob as JobShape
+from bookwise.schemas import LessonReport
+from bookwise.settings import Settings
+from bookwise.wiring import App, local_copy
+
+SHOWN_FAILURES = 10
+
+SourceArgument = Annotated[
+    str, typer.Argument(metavar="PATH", help="A folder of lessons, or the https:// address of a site.")
+]
+BookId = Annotated[str | None, typer.Option("--book", help="The book's id (default: from the book itself).")]
+OnOutcome = Callable[[LessonOutcome], None]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(ingest)
+    app.command()(changes)
+
+
+def ingest(
+    ctx: typer.Context,
+    path: SourceArgument,
+    book: BookId = None,
+    mode: Annotated[
+        str,
+        typer.Option(
+            help="incremental: what changed; full: all lessons again; recreate: also embed all again."
+        ),
+    ] = "incremental",
+    watch: Annotated[bool, typer.Option("--watch", help="Stay, and ingest again after every edit.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read a book and make it searchable. Only what changed is done again."""
+    if mode not in MODES:
+        raise InvalidInput(f"--mode is {mode!r}; allowed: {', '.join(MODES)}.")
+    code = _ingest_once(ctx, path, book, mode, as_json=as_json)
+    if watch:
+        _watch(path, partial(_ingest_once, ctx, path, book, "incremental", as_json=as_json))
+    raise typer.Exit(code)
+
+
+def _ingest_once(
+    ctx: typer.Context, path: str, book: str | None, mode: IngestionMode, *, as_json: bool
+) -> int:
+    discovery, root = anyio.run(partial(_discovered, path, book, settings_of(ctx)))
+    outcomes: list[LessonOutcome] = []
+
+    async def run(app: App) -> IngestionJob:
+        total = len(discovery.files) + len(discovery.unreadable)
+        with _progress(total, shown=not as_json) as show:
+
+            def report(outcome: LessonOutcome) -> None:
+                outcomes.append(outcome)
+                show(outcome)
+
+            return await run_ingest(
+                discovery, root, app.ingestion_kit, mode=mode, source=_source(path), report=report
+            )
+
+    job = with_app(ctx, run)
+    if as_json:
+        print_json(_report(discovery, job, outcomes))
+    else:
+        _show(discovery, job, outcomes)
+    return SOME_FAILED if job.files_failed else 0
+
+
+def _source(path: str) -> str:
+    return path if "://" in path else str(Path(path).absolute())
+
+
+async def _discovered(path: str, book: str | None, settings: Settings) -> tuple[Discovery, Path]:
+    root = await local_copy(path, settings)
+    return await anyio.to_thread.run_sync(partial(discover, root, book_id=book)), root
+
+
+def _watch(path: str, again: Callable[[], int]) -> None:
+    from watchfiles import watch
+
+    if "://" in path:
+        raise InvalidInput("--watch works on folders, not on sites.")
+    console(stderr=True).print(f"Watching {path}. Ctrl-C ends.", markup=False)
+    for _ in watch(path, raise_interrupt=True):
+        again()
+
+
+def _progress(total: int, *, shown: bool) -> AbstractContextManager[OnOutcome]:
+    return _bar(total) if shown and sys.stderr.isatty() else _silence()
+
+
+@contextmanager
+def _silence() -> Iterator[OnOutcome]:
+    yield lambda outcome: None
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[OnOutcome]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("[bold]Reading the book"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=total)
+
+        def show(outcome: LessonOutcome) -> None:
+            done = outcome.status != "withdrawn"
+            progress.update(task, advance=done, description=outcome.source_file.rsplit("/", 1)[-1])
+
+        yield show
+
+
+def _report(discovery: Discovery, job: IngestionJob, outcomes: list[LessonOutcome]) -> dict[str, object]:
+    return {
+        "job": JobShape.of(job).model_dump(mode="json"),
+        "site": discovery.site,
+        "lessons": [LessonReport.of(outcome).model_dump(mode="json") for outcome in outcomes],
+        "left_out": [
+            {"source_file": f.source_file, "rule": f.rule, "detail": f.detail} for f in discovery.left_out
+        ],
+        "warnings": list(discovery.warnings),
+    }
+
+
+def _show(discovery: Discovery, job: IngestionJob, outcomes: list[LessonOutcome]) -> None:
+    out = console(stderr=True)
+    took = f" in {job.duration_seconds} s" if job.duration_seconds else ""
+    console().print(
+        f"{discovery.title} ({discovery.book_id}): {job.files_processed} lessons published, "
+        f"{job.files_skipped - job.files_failed} unchanged, {job.files_withdrawn} withdrawn, "
+        f"{job.files_failed} failed; {job.chunks_created} chunks{took}.",
+        markup=False,
+    )
+    if discovery.left_out:
+        rules = sorted({left.rule for left in discovery.left_out})
+        out.print(f"Left out: {len(discovery.left_out)} files ({', '.join(rules)}).", markup=False)
+    for warning in discovery.warnings[:SHOWN_FAILURES]:
+        out.print(f"Note: {warning}", markup=False)
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    for outcome in failed[:SHOWN_FAILURES]:
+        out.print(f"Failed: {outcome.source_file}: {outcome.reason}: {outcome.message}", markup=False)
+    if len(failed) > SHOWN_FAILURES:
+        out.print(f"… and {len(failed) - SHOWN_FAILURES} more: bookwise jobs {job.job_id}", markup=False)
+
+
+def changes(ctx: typer.Context, path: SourceArgument, book: BookId = None, as_json: JsonFlag = False) -> None:
+    """Show what an ingest would do: new, modified and deleted lessons."""
+    discovery, _ = anyio.run(partial(_discovered, path, book, settings_of(ctx)))
+
+    async def run(app: App) -> Changes:
+        records = await app.catalog.records(discovery.book_id)
+        unreadable = frozenset(lesson.source_file for lesson in discovery.unreadable)
+        return differences(discovery.files, records, app.ingestion_kit.recipe, unreadable=unreadable)
+
+    found = with_app(ctx, run)
+    named = {
+        "new": [file.source_file for file in found.new],
+        "modified": [file.source_file for file in found.modified],
+        "deleted": list(found.deleted),
+    }
+    if as_json:
+        unreadable = [
+            {"source_file": u.source_file, "reason": u.reason, "message": u.message}
+            for u in discovery.unreadable
+        ]
+        print_json(
+            {
+                "book_id": discovery.book_id,
+                **named,
+                "unchanged": len(found.unchanged),
+                "unreadable": unreadable,
+            }
+        )
+        return
+    for kind, files in named.items():
+        for file in files:
+            console().print(f"{kind:9} {file}", markup=False)
+    console().print(f"{sum(map(len, named.values()))} to do, {len(found.unchanged)} unchanged.", markup=False)

@@ -1,0 +1,69 @@
+"""What every command shares: opening the app, results on stdout, everything else on stderr."""
+
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import anyio
+import typer
+
+from bookwise.domain.errors import NotFound
+from bookwise.domain.search import DEFAULT_BOOK_ID
+from bookwise.ports import Catalog
+from bookwise.settings import Settings, load_settings
+from bookwise.wiring import App, open_app
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+T = TypeVar("T")
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
+BookOption = Annotated[
+    str | None, typer.Option("--book", help="The book's id (default: the only book there is).")
+]
+
+
+def settings_of(ctx: typer.Context) -> Settings:
+    return load_settings(data_dir=(ctx.obj or {}).get("data_dir"))
+
+
+def with_app(ctx: typer.Context, work: Callable[[App], Awaitable[T]], *, warm: bool = False) -> T:
+    """Opens the data folder, runs the work, closes it."""
+    settings = settings_of(ctx)
+
+    async def run() -> T:
+        async with open_app(settings, warm=warm) as app:
+            return await work(app)
+
+    return anyio.run(run)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document, always UTF-8 safe: what cannot be encoded is escaped."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=True, indent=2) + "\n")
+
+
+@lru_cache(maxsize=2)
+def console(*, stderr: bool = False) -> "Console":
+    from rich.console import Console  # costs start-up time that `--json` need not pay
+
+    return Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+async def chosen_book(catalog: Catalog, book_id: str | None) -> str:
+    """The book a command is about: the named one, the only one, or the default one."""
+    if book_id is not None:
+        return (await catalog.book(book_id)).id
+    known = [book.id for book in await catalog.books()]
+    if len(known) == 1:
+        return known[0]
+    if DEFAULT_BOOK_ID in known:
+        return DEFAULT_BOOK_ID
+    if not known:
+        raise NotFound("There is no book yet.", advice="Run `bookwise ingest PATH` first.")
+    raise NotFound(
+        f"There are {len(known)} books: {', '.join(known)}.", advice="Say which one with --book ID."
+    )

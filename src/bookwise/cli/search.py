@@ -1,0 +1,141 @@
+"""`search`, `lesson`, `context`: reading the book."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from bookwise.cli.output import BookOption, JsonFlag, chosen_book, console, print_json, with_app
+from bookwise.domain.books import Chunk
+from bookwise.domain.search import Filter, SearchQuery, SearchResult
+from bookwise.retrieval import read
+from bookwise.retrieval.search import search as find
+from bookwise.schemas import DocumentChunk, SearchResponse
+from bookwise.wiring import App
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+EXCERPT_LINES = 6
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(search)
+    app.command()(lesson)
+    app.command()(context)
+
+
+def search(  # noqa: PLR0913 - one parameter per filter
+    ctx: typer.Context,
+    query: Annotated[str, typer.Argument(help="What you want to know, in your own words.")],
+    book: BookOption = None,
+    limit: Annotated[int, typer.Option(min=1, max=20, help="At most this many hits.")] = 5,
+    tier: Annotated[int, typer.Option(min=1, max=4, help="Lessons for this hardware tier or lower.")] = 4,
+    module: Annotated[str | None, typer.Option(help="Only this module (name or alias).")] = None,
+    chapter_min: Annotated[int | None, typer.Option(min=0, help="From this chapter on.")] = None,
+    chapter_max: Annotated[int | None, typer.Option(min=0, help="Up to this chapter.")] = None,
+    lesson: Annotated[int | None, typer.Option(min=0, help="Only lessons with this number.")] = None,
+    level: Annotated[
+        list[str] | None, typer.Option(help="Proficiency level A1 … C2; repeat for alternatives.")
+    ] = None,
+    layer: Annotated[str | None, typer.Option(help="Teaching layer L1 … L4.")] = None,
+    lesson_id: Annotated[str | None, typer.Option(help="Only the lesson with this id.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Find the passages of the book that fit a question, best first."""
+
+    async def run(app: App) -> SearchResult:
+        within = Filter(
+            book_id=await chosen_book(app.catalog, book),
+            hardware_tier=tier,
+            module=module,
+            chapter_min=chapter_min,
+            chapter_max=chapter_max,
+            lesson=lesson,
+            proficiency_levels=tuple(level or ()),
+            layer=layer,
+            lesson_id=lesson_id,
+        )
+        return await find(SearchQuery(text=query, filter=within, limit=limit), app.search_kit)
+
+    found = with_app(ctx, run, warm=True)
+    if as_json:
+        print_json(SearchResponse.of(found).model_dump(mode="json"))
+    else:
+        _show(found)
+
+
+def lesson(
+    ctx: typer.Context,
+    lesson_id: Annotated[str, typer.Argument(metavar="ID", help="A lesson's id or its source file.")],
+    book: BookOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read a whole lesson, in order."""
+
+    async def run(app: App) -> tuple[Chunk, ...]:
+        book_id = await chosen_book(app.catalog, book)
+        by_file = {r.source_file: r.lesson_id for r in await app.catalog.records(book_id)}
+        return await read.lesson(
+            book_id, by_file.get(lesson_id, lesson_id), index=app.index, catalog=app.catalog
+        )
+
+    _show_chunks(with_app(ctx, run), as_json=as_json)
+
+
+def context(
+    ctx: typer.Context,
+    chunk_id: Annotated[str, typer.Argument(help="A chunk's id, as `search --json` shows it.")],
+    before: Annotated[int, typer.Option(min=0, max=10, help="Chunks before it.")] = 1,
+    after: Annotated[int, typer.Option(min=0, max=10, help="Chunks after it.")] = 1,
+    book: BookOption = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Read a chunk together with what stands before and after it in its lesson."""
+
+    async def run(app: App) -> read.Neighbourhood:
+        return await read.context(
+            book, chunk_id, before=before, after=after, index=app.index, catalog=app.catalog
+        )
+
+    found = with_app(ctx, run)
+    _show_chunks((*found.before, found.chunk, *found.after), as_json=as_json)
+
+
+def _show(found: SearchResult) -> None:
+    out = console()
+    if not found.hits:
+        out.print("Nothing in this book fits these words and filters.")
+    for number, hit in enumerate(found.hits, 1):
+        where = hit.chunk.locator
+        path = " › ".join((where.page_title, *where.heading_path))
+        out.print(f"[bold cyan]{number}.[/] [bold]{_plain(path)}[/]  [dim]similarity[/] {hit.score:.2f}")
+        out.print(f"   [dim]{_plain(where.url or where.source_file)}[/]")
+        out.print(_excerpt(hit.chunk))
+    out.print(f"[dim]{found.timings.total_ms:.1f} ms · {found.total_found} candidates[/]")
+
+
+def _excerpt(chunk: Chunk) -> "RenderableType":
+    from rich.padding import Padding
+    from rich.text import Text
+
+    lines = [line for line in chunk.text.splitlines() if line.strip() and not line.startswith("#")]
+    more = " …" if len(lines) > EXCERPT_LINES else ""
+    return Padding(Text("\n".join(lines[:EXCERPT_LINES]) + more), (0, 0, 1, 3))
+
+
+def _show_chunks(chunks: tuple[Chunk, ...], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"chunks": [DocumentChunk.of(chunk).model_dump(mode="json") for chunk in chunks]})
+        return
+    from rich.markdown import Markdown
+    from rich.rule import Rule
+
+    for chunk in chunks:
+        console().print(Rule(f"{chunk.index + 1}/{chunk.total}  {chunk.id}", style="dim"))
+        console().print(Markdown(chunk.text))
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

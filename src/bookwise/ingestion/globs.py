@@ -1,0 +1,38 @@
+"""Globs over source files: `*` and `?` stay inside a folder, `**` stands for any number of folders."""
+
+from collections.abc import Callable, Iterable, Sequence
+
+
+def matches(glob: str, source_file: str) -> bool:
+    """Whether the whole path fits; `drafts/` means everything below `drafts`."""
+    glob = glob.removeprefix("./").removeprefix("/")
+    if glob.endswith("/"):
+        glob += "**"
+    return _fits(glob.split("/"), source_file.split("/"), star="**", same=_same_name)
+
+
+def matches_any(globs: Iterable[str], source_file: str) -> bool:
+    return any(matches(glob, source_file) for glob in globs)
+
+
+def _same_name(pattern: str, name: str) -> bool:
+    return _fits(pattern, name, star="*", same=lambda wanted, found: wanted in ("?", found))
+
+
+def _fits(
+    pattern: Sequence[str], items: Sequence[str], *, star: str, same: Callable[[str, str], bool]
+) -> bool:
+    """Wildcard match that remembers only the last star: never slower than pattern × items."""
+    p = i = 0
+    last_star, resume = -1, 0
+    while i < len(items):
+        if p < len(pattern) and pattern[p] == star:
+            last_star, resume, p = p, i, p + 1
+        elif p < len(pattern) and same(pattern[p], items[i]):
+            p, i = p + 1, i + 1
+        elif last_star >= 0:
+            p, resume = last_star + 1, resume + 1
+            i = resume
+        else:
+            return False
+    return all(part == star for part in pattern[p:])

@@ -1,0 +1,67 @@
+"""Files of a folder → the kind of site it is, with all that this kind says about its lessons."""
+
+from bookwise.ingestion.names import folder_of, natural_key
+from bookwise.ingestion.profile import BookProfile
+from bookwise.ingestion.sites import docusaurus, fetched, jupyter_book, mdbook, mkdocs, sphinx
+from bookwise.ingestion.sites.plain import plain_site
+from bookwise.ingestion.sites.site import TEXTS, Site
+from bookwise.ingestion.walk import Tree, format_of
+
+__all__ = ["Site", "recognise"]
+
+MAX_DEPTH = 3  #: how far below the root a site may begin
+
+
+def recognise(tree: Tree, profile: BookProfile, mirrors: frozenset[str] = frozenset()) -> Site:
+    """The site whose configuration lies nearest to the root and that holds most of the lessons."""
+    if tree.has(fetched.MANIFEST):
+        return fetched.fetched_site(tree)
+    lessons = [name for name in tree.raw_paths if format_of(name) in TEXTS and name not in mirrors]
+    for folder in _folders(tree, profile.book.language):
+        if _holds_most(folder, lessons) and (site := _site_in(tree, folder, profile)):
+            return site
+    return _by_its_lessons(tree, lessons, profile)
+
+
+def _folders(tree: Tree, language: str) -> list[str]:
+    folders = {folder for name in tree.raw_paths if (folder := folder_of(name)).count("/") <= MAX_DEPTH}
+    return sorted({"", *folders}, key=lambda f: (f.count("/"), language not in f.split("/"), natural_key(f)))
+
+
+def _holds_most(folder: str, lessons: list[str]) -> bool:
+    return 2 * sum(name.startswith(folder) for name in lessons) >= len(lessons)
+
+
+def _site_in(tree: Tree, folder: str, profile: BookProfile) -> Site | None:
+    def has(*names: str) -> bool:
+        return any(tree.has(folder + name) for name in names)
+
+    if has(*docusaurus.CONFIGS):
+        return docusaurus.docusaurus_site(tree, folder, profile)
+    if has(*mkdocs.CONFIGS):
+        return mkdocs.mkdocs_site(tree, folder, profile)
+    if tree.has(mdbook.summary_folder(tree, folder, profile) + mdbook.SUMMARY):
+        return mdbook.mdbook_site(tree, folder, profile)
+    if has(*jupyter_book.CONTENTS, *jupyter_book.MYST):
+        return jupyter_book.jupyter_book_site(tree, folder, profile)
+    if has(sphinx.CONFIG) and has("index.rst", "index.md"):
+        return sphinx.sphinx_site(tree, folder, profile)
+    if has(*docusaurus.SIDEBARS):
+        return docusaurus.docusaurus_site(tree, folder, profile)
+    return None
+
+
+def _by_its_lessons(tree: Tree, lessons: list[str], profile: BookProfile) -> Site:
+    """Without a configuration, the lessons themselves tell: category files, or mostly `.rst`."""
+    categories = [name for name in tree.raw_paths if name.rpartition("/")[2] in docusaurus.CATEGORIES]
+    visible = [name for name in categories if not any(p.startswith("_") for p in name.split("/")[:-1])]
+    if visible:
+        head, docs, _ = visible[0].partition("docs/")
+        folder = head if docs and (not head or head.endswith("/")) else ""
+        if _holds_most(folder, lessons):
+            return docusaurus.docusaurus_site(tree, folder, profile)
+    if 2 * sum(format_of(name) == "rst" for name in lessons) > len(lessons):
+        heads = [name for name in lessons if name.rpartition("/")[2] == "index.rst"]
+        top = min(heads, key=lambda name: (name.count("/"), name), default="")
+        return sphinx.sphinx_site(tree, folder_of(top), profile)
+    return plain_site(profile)

@@ -1,0 +1,59 @@
+"""A lesson's id → the whole lesson; a chunk's id → the chunk with its neighbours."""
+
+from dataclasses import dataclass
+
+from bookwise.domain.books import Chunk
+from bookwise.domain.errors import InvalidInput, NotFound
+from bookwise.ports import Catalog, LessonIndex
+
+NEIGHBOURS_MAX = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Neighbourhood:
+    """A chunk and what stands before and after it in its lesson, in reading order."""
+
+    chunk: Chunk
+    before: tuple[Chunk, ...]
+    after: tuple[Chunk, ...]
+
+
+async def lesson(book_id: str, lesson_id: str, *, index: LessonIndex, catalog: Catalog) -> tuple[Chunk, ...]:
+    """All live chunks of a lesson, in order."""
+    chunks = await _live_lesson(book_id, lesson_id, index=index, catalog=catalog)
+    if not chunks:
+        raise NotFound(
+            f"Book {book_id!r} has no lesson {lesson_id}.",
+            advice="`bookwise search --json` shows lesson ids.",
+        )
+    return chunks
+
+
+async def context(
+    book_id: str | None, chunk_id: str, *, before: int, after: int, index: LessonIndex, catalog: Catalog
+) -> Neighbourhood:
+    """The chunk with at most `before` and `after` neighbours; it stops at the ends of the lesson."""
+    for name, number in (("before", before), ("after", after)):
+        if not 0 <= number <= NEIGHBOURS_MAX:
+            raise InvalidInput(f"{name} is {number}; it must be between 0 and {NEIGHBOURS_MAX}.")
+    for chunk in await index.chunk(book_id, chunk_id):
+        live = await catalog.live(chunk.locator.book_id)
+        if chunk.revision in live.revisions:
+            found = await _live_lesson(chunk.locator.book_id, chunk.lesson_id, index=index, catalog=catalog)
+            return Neighbourhood(
+                chunk=chunk,
+                before=found[max(0, chunk.index - before) : chunk.index],
+                after=found[chunk.index + 1 : chunk.index + 1 + after],
+            )
+    raise NotFound(
+        f"There is no chunk {chunk_id}.",
+        advice="It may belong to a lesson that was changed or removed; search again.",
+    )
+
+
+async def _live_lesson(
+    book_id: str, lesson_id: str, *, index: LessonIndex, catalog: Catalog
+) -> tuple[Chunk, ...]:
+    live = await catalog.live(book_id)
+    chunks = await index.lesson(book_id, lesson_id)
+    return tuple(chunk for chunk in chunks if chunk.revision in live.revisions)

@@ -1,0 +1,99 @@
+"""SearchQuery → SearchResult: both legs, fused, live, without repeats, on the calibrated scale."""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+from bookwise.domain.books import Chunk, Vector
+from bookwise.domain.search import Candidate, Hit, Live, SearchQuery, SearchResult, Timings
+from bookwise.ports import Catalog, Embedder, LessonIndex
+from bookwise.retrieval.fuse import FusionOptions, ranked, strength
+
+POOL = 50
+READ_AHEAD = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchKit:
+    """What a search needs from outside."""
+
+    embedder: Embedder
+    index: LessonIndex
+    catalog: Catalog
+    fusion: FusionOptions = FusionOptions()
+
+
+async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
+    """The best live chunks of one book for a question."""
+    started = perf_counter()
+    book = await kit.catalog.book(query.filter.book_id)
+    book.require_embedder(kit.embedder.facts)
+    vector = await kit.embedder.embed_query(query.text)
+    embedded = perf_counter()
+    within = query.filter
+    if within.module is not None:
+        within = replace(within, module=book.module_named(within.module))
+    found, chunks = await _best_live(vector, replace(query, filter=within), kit)
+    ended = perf_counter()
+    calibration = book.calibration or kit.embedder.facts.calibration
+    hits = tuple(
+        Hit(
+            chunk=chunk,
+            score=calibration.similarity(strength(candidate, kit.fusion)),
+            cosine=candidate.cosine,
+            lexical=candidate.lexical,
+        )
+        for candidate, chunk in chunks
+    )
+    timings = Timings(
+        embed_ms=(embedded - started) * 1e3,
+        index_ms=(ended - embedded) * 1e3,
+        total_ms=(perf_counter() - started) * 1e3,
+    )
+    return SearchResult(query=query, hits=hits, total_found=found, timings=timings)
+
+
+async def _best_live(
+    vector: Vector, query: SearchQuery, kit: SearchKit
+) -> tuple[int, list[tuple[Candidate, Chunk]]]:
+    """How many chunks either leg proposed, and the best of them that readers may see."""
+    pool = max(POOL, query.limit)
+    while True:
+        live = await kit.catalog.live(query.filter.book_id)
+        candidates = await kit.index.nearest(vector, query.text, within=query.filter, limit=pool)
+        best, hidden = await _first_live(ranked(candidates, kit.fusion), live, query.limit, kit.index)
+        if len(best) == query.limit or not hidden:
+            return len(candidates), best
+        if live != await kit.catalog.live(query.filter.book_id):
+            continue  # a lesson was published while we searched: what was hidden may be swept, ask again
+        if len(candidates) < pool:
+            return len(candidates), best
+        pool *= 2  # stale chunks of a running or broken job took places
+
+
+async def _first_live(
+    candidates: Sequence[Candidate], live: Live, limit: int, index: LessonIndex
+) -> tuple[list[tuple[Candidate, Chunk]], bool]:
+    """The first `limit` candidates that are live and say something new, and whether any was hidden."""
+    best: list[tuple[Candidate, Chunk]] = []
+    seen: set[str] = set()
+    hidden = False
+    async for candidate, chunk in _read(candidates, limit + READ_AHEAD, index):
+        if chunk is None or chunk.revision not in live.revisions:
+            hidden = True
+        elif chunk.content_hash not in seen:
+            seen.add(chunk.content_hash)
+            best.append((candidate, chunk))
+            if len(best) == limit:
+                break
+    return best, hidden
+
+
+async def _read(
+    candidates: Sequence[Candidate], batch: int, index: LessonIndex
+) -> AsyncIterator[tuple[Candidate, Chunk | None]]:
+    for start in range(0, len(candidates), batch):
+        wanted = candidates[start : start + batch]
+        chunks = await index.read([candidate.ref for candidate in wanted])
+        for candidate, chunk in zip(wanted, chunks, strict=True):
+            yield candidate, chunk

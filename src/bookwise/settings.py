@@ -1,0 +1,237 @@
+"""Environment, `.env` and `bookwise.toml` → Settings: the only reader of the environment."""
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from bookwise.domain.errors import Misconfigured
+
+PREFIX = "BOOKWISE_"
+OPENAI_URL = "https://api.openai.com/v1"
+COHERE_URL = "https://api.cohere.com"
+TOML_TABLE = "settings"
+
+EmbedderName = Literal["minilm", "openai", "cohere", "hashing"]
+
+
+def _seed(name: str, default: Any, text: str, **limits: Any) -> Any:
+    """A setting under its own name, without the BOOKWISE_ prefix."""
+    return Field(default, validation_alias=AliasChoices(name), description=text, **limits)
+
+
+class Settings(BaseSettings):
+    """Everything that can be set. A wrong name or value is refused at start."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True, validate_default=True
+    )
+
+    data_dir: Path = Field(Path(".bookwise"), description="Folder that holds all state.")
+    cache_dir: Path | None = Field(
+        None,
+        description="Folder for files that can be made again (the built model). Default: the user's cache.",
+    )
+    embedder: EmbedderName = Field("minilm", description="Which embedder turns texts into vectors.")
+    model_dir: Path | None = Field(
+        None, description="Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2."
+    )
+    embed_workers: int = Field(
+        0, ge=0, le=256, description="Threads that embed at the same time; 0 means one per core."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "warning", description="How much is written to stderr."
+    )
+    site_allow_private: bool = Field(False, description="Allow live sites on private or loopback addresses.")
+    site_max_pages: int = Field(2_000, ge=1, le=100_000, description="Pages fetched of a live site.")
+    embed_timeout_seconds: float = Field(
+        60.0, gt=0, le=600, description="Deadline of one call to an embedding service, retries included."
+    )
+
+    openai_api_key: SecretStr | None = _seed(
+        "OPENAI_API_KEY", None, "Key for the OpenAI-compatible endpoint."
+    )
+    openai_model: str = _seed("OPENAI_MODEL", "gpt-4o-mini", "Language model.", min_length=1)
+    openai_base_url: str = _seed("OPENAI_BASE_URL", OPENAI_URL, "OpenAI-compatible endpoint.")
+    openai_embedding_model: str = Field(
+        "text-embedding-3-small", description="Embedding model of the OpenAI embedder.", min_length=1
+    )
+    cohere_api_key: SecretStr | None = _seed("COHERE_API_KEY", None, "Key for Cohere.")
+    cohere_model: str = _seed(
+        "COHERE_MODEL", "embed-english-v3.0", "Embedding model of Cohere.", min_length=1
+    )
+    cohere_base_url: str = Field(COHERE_URL, description="Cohere's endpoint.")
+    qdrant_url: str | None = _seed("QDRANT_URL", None, "Qdrant server; embedded when empty.")
+    qdrant_api_key: SecretStr | None = _seed("QDRANT_API_KEY", None, "Key for the Qdrant server.")
+    qdrant_collection_name: str = _seed(
+        "QDRANT_COLLECTION_NAME",
+        "textbook_chunks",
+        "Collection that holds the chunks.",
+        pattern=r"^[\w-]{1,64}$",
+    )
+    database_url: SecretStr | None = _seed(
+        "DATABASE_URL", None, "PostgreSQL or SQLite URL. Default: a SQLite file in the data folder."
+    )
+    agent_top_k: int = _seed("AGENT_TOP_K", 5, "Chunks retrieved for an answer.", ge=1, le=100)
+    agent_score_threshold: float = _seed(
+        "AGENT_SCORE_THRESHOLD", 0.0, "Least similarity of a retrieved chunk.", ge=0.0, le=1.0
+    )
+    agent_max_turns: int = _seed("AGENT_MAX_TURNS", 50, "Turns of a library conversation.", ge=1, le=1_000)
+    min_relevance_score: float = _seed(
+        "MIN_RELEVANCE_SCORE",
+        0.3,
+        "Similarity from which the ask face calls its confidence high.",
+        ge=0.0,
+        le=1.0,
+    )
+
+    @field_validator("openai_base_url", "cohere_base_url", "qdrant_url")
+    @classmethod
+    def _is_http(cls, value: str | None) -> str | None:
+        if value and not value.startswith(("http://", "https://")):
+            raise ValueError("must begin with http:// or https://")
+        return value.rstrip("/") if value else None
+
+    @field_validator("openai_api_key", "cohere_api_key", "qdrant_api_key", "database_url")
+    @classmethod
+    def _is_one_line(cls, value: SecretStr | None) -> SecretStr | None:
+        secret = value.get_secret_value() if value else ""
+        if secret != secret.strip() or "\n" in secret:
+            raise ValueError("must not contain line breaks or blanks around it")
+        return value if secret else None
+
+    @property
+    def cache_folder(self) -> Path:
+        return self.cache_dir or _user_cache() or self.data_dir / "cache"
+
+
+def _user_cache() -> Path | None:
+    if root := os.environ.get("XDG_CACHE_HOME"):
+        return Path(root) / "bookwise"
+    home = os.environ.get("HOME")
+    return Path(home) / ".cache" / "bookwise" if home else None
+
+
+def load_settings(**given: Any) -> Settings:
+    """Settings by order of trust: `given`, environment, `.env`, `bookwise.toml` here, defaults."""
+    refuse_unknown(os.environ)
+    from_toml = _from_toml(Path("bookwise.toml"))
+    named = {name: value for name, value in given.items() if value is not None}
+    known = _names_set(os.environ) | _names_set(_dotenv())
+    refuse_unknown(_dotenv())
+    defaults = {name: value for name, value in from_toml.items() if name not in known}
+    try:
+        return Settings(**_by_alias(defaults | named))
+    except ValidationError as error:
+        raise Misconfigured(_explained(error), advice="`bookwise config show` lists all settings.") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSetting:
+    """One line of `bookwise config show`."""
+
+    name: str
+    value: str
+    source: str
+    description: str
+
+
+def show(settings: Settings) -> list[ShownSetting]:
+    """Every setting with its value and where it came from; secrets masked."""
+    in_toml = _from_toml(Path("bookwise.toml"))
+    shown = []
+    for field, info in Settings.model_fields.items():
+        value = getattr(settings, field)
+        masked = "********" if isinstance(value, SecretStr) else "" if value is None else str(value)
+        shown.append(
+            ShownSetting(
+                name=env_name(field),
+                value=masked,
+                source=_source(field, in_toml),
+                description=info.description or "",
+            )
+        )
+    return shown
+
+
+def env_name(field: str) -> str:
+    """The environment variable of a setting."""
+    alias = Settings.model_fields[field].validation_alias
+    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"{PREFIX}{field.upper()}"
+
+
+def refuse_unknown(environment: Mapping[str, str | None]) -> None:
+    """A BOOKWISE_ name that means nothing is a typing error that would otherwise be ignored."""
+    known = {env_name(field) for field in Settings.model_fields}
+    for name in environment:
+        if name.upper().startswith(PREFIX) and name.upper() not in known:
+            raise Misconfigured(
+                f"Unknown setting {name}.", advice=f"Did you mean {_nearest(name.upper(), known)}?"
+            )
+
+
+def _nearest(name: str, known: set[str]) -> str:
+    import difflib
+
+    return (difflib.get_close_matches(name, known, n=1, cutoff=0) or [""])[0]
+
+
+def _dotenv() -> dict[str, str | None]:
+    from dotenv import dotenv_values
+
+    return dict(dotenv_values(".env")) if Path(".env").is_file() else {}
+
+
+def _names_set(environment: Mapping[str, str | None]) -> set[str]:
+    upper = {name.upper() for name in environment}
+    return {field for field in Settings.model_fields if env_name(field) in upper}
+
+
+def _from_toml(path: Path) -> dict[str, Any]:
+    """The `[settings]` table of a bookwise.toml in the working folder."""
+    if not path.is_file():
+        return {}
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get(TOML_TABLE, {})
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise Misconfigured(f"{path} is not valid TOML: {error}") from None
+    for name in table:
+        if name not in Settings.model_fields:
+            raise Misconfigured(
+                f"{path}: unknown setting {TOML_TABLE}.{name}.",
+                advice=f"Did you mean {_nearest(name, set(Settings.model_fields))}?",
+            )
+    return dict(table)
+
+
+def _by_alias(values: dict[str, Any]) -> dict[str, Any]:
+    """Init arguments under the names that pydantic reads them by."""
+    aliased = {}
+    for field, value in values.items():
+        has_alias = Settings.model_fields[field].validation_alias is not None
+        aliased[env_name(field) if has_alias else field] = value
+    return aliased
+
+
+def _source(field: str, in_toml: dict[str, Any]) -> str:
+    name = env_name(field)
+    if name in {key.upper() for key in os.environ}:
+        return "environment"
+    if name in {key.upper() for key in _dotenv()}:
+        return ".env"
+    return "bookwise.toml" if field in in_toml else "default"
+
+
+def _explained(error: ValidationError) -> str:
+    """What is wrong with which setting; the value itself may be a secret and is not repeated."""
+    lines = []
+    for problem in error.errors(include_input=False, include_url=False):
+        place = str(problem["loc"][0]) if problem["loc"] else ""
+        name = env_name(place) if place in Settings.model_fields else place
+        lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}")
+    return "; ".join(lines) + "."

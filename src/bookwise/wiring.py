@@ -1,0 +1,165 @@
+"""Settings → App: the only maker of adapters."""
+
+import hashlib
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING
+
+from pydantic import SecretStr
+
+from bookwise.adapters.data_folder import held
+from bookwise.domain.errors import Misconfigured
+from bookwise.ingestion.pipeline import IngestionKit
+from bookwise.ports import Catalog, Embedder, JobStore, LessonIndex, VectorCache
+from bookwise.retrieval.search import SearchKit
+from bookwise.settings import Settings
+
+if TYPE_CHECKING:
+    from bookwise.adapters.embedders.service import Patience
+
+DATABASE_FILE = "bookwise.db"
+
+OnPage = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """Everything the faces use, opened."""
+
+    settings: Settings
+    embedder: Embedder
+    vectors: VectorCache
+    index: LessonIndex
+    catalog: Catalog
+    jobs: JobStore
+
+    @property
+    def search_kit(self) -> SearchKit:
+        return SearchKit(embedder=self.embedder, index=self.index, catalog=self.catalog)
+
+    @property
+    def ingestion_kit(self) -> IngestionKit:
+        return IngestionKit(
+            embedder=self.embedder,
+            vectors=self.vectors,
+            index=self.index,
+            catalog=self.catalog,
+            jobs=self.jobs,
+        )
+
+
+@asynccontextmanager
+async def open_app(settings: Settings, *, warm: bool = False) -> AsyncIterator[App]:
+    """Holds the data folder and opens what is in it. `warm` loads a local model beside everything else."""
+    if settings.qdrant_url:
+        raise Misconfigured(
+            "QDRANT_URL is set, but this version of Bookwise keeps its index in the data folder only.",
+            advice="Unset QDRANT_URL.",
+        )
+    async with AsyncExitStack() as stack:
+        stack.enter_context(held(settings.data_dir))
+        embedder = await stack.enter_async_context(open_embedder(settings))
+        if warm and (load := getattr(embedder, "load", None)):
+            Thread(target=load, daemon=True).start()
+
+        from bookwise.adapters.qdrant.embedded import open_index  # after the model began to load
+        from bookwise.adapters.sql.catalog import SqlCatalog
+        from bookwise.adapters.sql.database import open_database
+        from bookwise.adapters.sql.jobs import SqlJobs
+        from bookwise.adapters.sql.vectors import SqlVectorCache
+
+        facts = embedder.facts
+        folder = index_folder(settings, facts.fingerprint)
+        index = await stack.enter_async_context(open_index(folder, size=facts.size))
+        database = await stack.enter_async_context(open_database(database_url(settings)))
+        jobs = SqlJobs(database)
+        await jobs.interrupt_running()
+        yield App(
+            settings=settings,
+            embedder=embedder,
+            vectors=SqlVectorCache(database),
+            index=index,
+            catalog=SqlCatalog(database, index_id=index.id, exclusive=settings.database_url is None),
+            jobs=jobs,
+        )
+
+
+def index_folder(settings: Settings, fingerprint: str) -> Path:
+    """Each embedder has a collection of its own: vectors of two models are never mixed."""
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", fingerprint)
+    return settings.data_dir / "index" / f"{settings.qdrant_collection_name}-{name}"
+
+
+def database_url(settings: Settings) -> str:
+    if settings.database_url is not None:
+        return settings.database_url.get_secret_value()
+    return f"sqlite:///{(settings.data_dir / DATABASE_FILE).absolute()}"
+
+
+@asynccontextmanager
+async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
+    """The configured embedder; nothing is loaded and nobody is called yet."""
+    match settings.embedder:
+        case "minilm":
+            from bookwise.adapters.embedders.minilm import MiniLM
+
+            yield MiniLM(
+                cache=settings.cache_folder,
+                model_dir=settings.model_dir,
+                workers=settings.embed_workers or None,
+            )
+        case "hashing":
+            from bookwise.adapters.embedders.hashing import HashingEmbedder
+
+            yield HashingEmbedder()
+        case "openai":
+            from bookwise.adapters.embedders.openai import OpenAIEmbedder
+
+            async with OpenAIEmbedder(
+                _key(settings.openai_api_key, "OPENAI_API_KEY", settings.embedder),
+                base_url=settings.openai_base_url,
+                model=settings.openai_embedding_model,
+                patience=_patience(settings),
+            ) as openai:
+                yield openai
+        case "cohere":
+            from bookwise.adapters.embedders.cohere import CohereEmbedder
+
+            async with CohereEmbedder(
+                _key(settings.cohere_api_key, "COHERE_API_KEY", settings.embedder),
+                base_url=settings.cohere_base_url,
+                model=settings.cohere_model,
+                patience=_patience(settings),
+            ) as cohere:
+                yield cohere
+
+
+def _key(key: SecretStr | None, name: str, embedder: str) -> SecretStr:
+    if key is None:
+        raise Misconfigured(
+            f"BOOKWISE_EMBEDDER={embedder} needs {name}, which is not set.",
+            advice=f"Set {name}, or use the local embedder: BOOKWISE_EMBEDDER=minilm.",
+        )
+    return key
+
+
+def _patience(settings: Settings) -> "Patience":
+    from bookwise.adapters.embedders.service import Patience
+
+    return Patience(deadline=settings.embed_timeout_seconds)
+
+
+async def local_copy(source: str, settings: Settings, *, on_page: OnPage | None = None) -> Path:
+    """The folder to read a book from: the source itself, or a mirror of the live site it names."""
+    if "://" not in source:
+        return Path(source)
+    from bookwise.adapters.site import SiteOptions, mirror
+
+    options = SiteOptions(allow_private=settings.site_allow_private, max_pages=settings.site_max_pages)
+    folder = settings.data_dir / "sites" / hashlib.sha256(source.encode()).hexdigest()[:16]
+    await mirror(source, folder, options=options, on_page=on_page)
+    return folder

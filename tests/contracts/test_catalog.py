@@ -1,0 +1,390 @@
+"""The promises of ports.Catalog."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import anyio
+import pytest
+
+from bookwise.adapters.sql.catalog import SqlCatalog
+from bookwise.adapters.sql.database import Database
+from bookwise.adapters.sql.jobs import SqlJobs
+from bookwise.domain.books import Book, Calibration, Module, Place
+from bookwise.domain.errors import InvalidInput, NotFound
+from bookwise.domain.jobs import LessonRecord
+from bookwise.ports import Catalog
+
+pytestmark = pytest.mark.anyio
+
+NOON = datetime(2026, 3, 29, 12, 0, 0, 123456, tzinfo=UTC)
+ROBOTS = Book(
+    id="robots",
+    title="Röboter – 机器人 🤖",
+    base_url="https://books.example/robots",
+    language="de",
+    source="/srv/robots",
+    modules=(Module(name="ros2", title="ROS 2", aliases=("ros", "rclpy")), Module(name="vla")),
+    embedder="minilm@53aa5117",
+    embedder_name="all-MiniLM-L6-v2",
+    embedder_size=384,
+    calibration=Calibration(knots=((0.1, 0.0), (1 / 3, 0.2), (1.0, 1.0))),
+)
+
+
+def record(name: str, revision: str = "r1", *, book: str = "robots", lesson_id: str = "") -> LessonRecord:
+    return LessonRecord(
+        book_id=book,
+        source_file=f"{name}.md",
+        lesson_id=lesson_id or f"id-{name}",
+        revision=f"{name}-{revision}",
+        file_hash=f"hash-{name}-{revision}",
+        place=Place(module="ros2", chapter=3, lesson=7),
+        title=f"About {name}",
+        url=f"https://books.example/robots/{name}",
+        chunk_ids=(f"{name}-0", f"{name}-1"),
+        ingested_at=NOON,
+    )
+
+
+async def revisions(catalog: Catalog, book_id: str = "robots") -> set[str]:
+    return set((await catalog.live(book_id)).revisions)
+
+
+async def test_a_book_comes_back_as_it_was_registered(catalog: Catalog) -> None:
+    plain = Book(id="plain", title="Plain")
+    await catalog.register(ROBOTS)
+    await catalog.register(plain)
+    assert await catalog.book("robots") == ROBOTS
+    assert await catalog.book("plain") == plain
+    assert await catalog.books() == [plain, ROBOTS]
+
+
+async def test_books_are_listed_in_the_order_of_their_ids_on_every_database(catalog: Catalog) -> None:
+    ids = ["b", "B", "a-1", "a_1", "a1", "é", "A", "ä"]
+    for book_id in ids:
+        await catalog.register(Book(id=book_id, title=book_id))
+    assert [book.id for book in await catalog.books()] == sorted(ids)
+
+
+async def test_registering_again_updates_the_facts_and_keeps_the_lessons(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    await catalog.activate([record("loops")])
+    await catalog.mark_ingested("robots", "full", NOON)
+    assert await catalog.book("robots") == ROBOTS
+    changed = replace(ROBOTS, title="Robots, second edition", modules=(), calibration=None, embedder="other")
+    await catalog.register(changed)
+    assert await catalog.book("robots") == changed
+    assert await catalog.records("robots") == [record("loops")]
+    assert await catalog.last_ingested("robots") == (NOON, None)
+
+
+async def test_an_absent_book_is_not_found(catalog: Catalog) -> None:
+    with pytest.raises(NotFound, match="robots"):
+        await catalog.book("robots")
+    with pytest.raises(NotFound, match="robots"):
+        await catalog.mark_ingested("robots", "full", NOON)
+    with pytest.raises(NotFound, match="robots"):
+        await catalog.activate([record("loops")])
+
+
+async def test_an_absent_book_has_no_lessons_and_was_never_ingested(catalog: Catalog) -> None:
+    assert await catalog.records("robots") == []
+    assert await catalog.last_ingested("robots") == (None, None)
+    assert (await catalog.live("robots")).revisions == frozenset()
+    await catalog.withdraw("robots", ["loops.md"])
+    await catalog.register(ROBOTS)
+    assert (await catalog.live("robots")).generation > 0
+
+
+async def test_readers_see_what_was_activated(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    assert await revisions(catalog) == set()
+    await catalog.activate([record("loops"), record("arrays")])
+    assert await revisions(catalog) == {"loops-r1", "arrays-r1"}
+    assert await catalog.records("robots") == [record("arrays"), record("loops")]
+
+
+async def test_a_record_comes_back_exactly_with_its_time_in_utc(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    local = NOON.astimezone(timezone(timedelta(hours=-11)))
+    odd = replace(
+        record("odd"),
+        source_file="Kapitel 1/'; DROP TABLE lessons; --/ünï “q” 100%.md",
+        title="<script>\n\t\\u0000 𝔘\u202e</script>",
+        chunk_ids=(),
+        place=Place(module="", chapter=2**40, lesson=0),
+        ingested_at=local,
+    )
+    await catalog.activate([odd])
+    [found] = await catalog.records("robots")
+    assert found == odd
+    assert found.ingested_at.utcoffset() == timedelta(0)
+
+
+async def test_a_lesson_with_the_same_source_file_is_replaced(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    await catalog.activate([record("loops"), record("arrays")])
+    await catalog.activate([record("loops", "r2", lesson_id="another")])
+    assert await revisions(catalog) == {"loops-r2", "arrays-r1"}
+
+
+async def test_a_lesson_with_the_same_id_is_replaced(
+    catalog: Catalog,
+) -> None:
+    await catalog.register(ROBOTS)
+    await catalog.activate([record("loops")])
+    await catalog.activate([record("while-loops", lesson_id="id-loops")])
+    assert await revisions(catalog) == {"while-loops-r1"}
+
+
+async def test_two_lessons_can_swap_their_files_in_one_activation(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    await catalog.activate([record("loops", lesson_id="one"), record("arrays", lesson_id="two")])
+    await catalog.activate([record("loops", "r2", lesson_id="two"), record("arrays", "r2", lesson_id="one")])
+    assert await revisions(catalog) == {"loops-r2", "arrays-r2"}
+
+
+async def test_the_same_file_in_another_book_is_another_lesson(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    await catalog.register(Book(id="rust", title="Rust"))
+    await catalog.activate([record("loops"), record("loops", "r9", book="rust")])
+    assert await revisions(catalog) == {"loops-r1"}
+    assert await revisions(catalog, "rust") == {"loops-r9"}
+    await catalog.withdraw("rust", ["loops.md"])
+    assert await revisions(catalog) == {"loops-r1"}
+    assert await revisions(catalog, "rust") == set()
+
+
+async def test_all_records_are_activated_or_none(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    await catalog.activate([record("loops")])
+    before = await catalog.live("robots")
+    with pytest.raises(NotFound):
+        await catalog.activate([record("loops", "r2"), record("other", book="unregistered")])
+    with pytest.raises(InvalidInput):
+        await catalog.activate([record("loops", "r2"), replace(record("bad"), title="a\x00b")])
+    assert await catalog.live("robots") == before
+    assert await catalog.records("robots") == [record("loops")]
+
+
+@pytest.mark.parametrize(
+    "twin", [record("loops", "r2", lesson_id="x"), record("other", lesson_id="id-loops")]
+)
+async def test_two_lessons_of_one_activation_cannot_take_the_same_place(
+    catalog: Catalog, twin: LessonRecord
+) -> None:
+    await catalog.register(ROBOTS)
+    with pytest.raises(InvalidInput, match="same"):
+        await catalog.activate([record("loops"), twin])
+    assert await revisions(catalog) == set()
+
+
+async def test_withdrawn_lessons_are_gone_and_unknown_ones_do_nothing(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    await catalog.activate([record(name) for name in ("loops", "arrays", "maps")])
+    await catalog.withdraw("robots", ["loops.md", "maps.md", "never-seen.md"])
+    assert await revisions(catalog) == {"arrays-r1"}
+    assert await catalog.records("robots") == [record("arrays")]
+
+
+async def test_the_generation_grows_with_every_change_and_only_then(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    seen = [(await catalog.live("robots")).generation]
+    for change in (
+        lambda: catalog.activate([record("loops")]),
+        lambda: catalog.activate([record("loops", "r2")]),
+        lambda: catalog.withdraw("robots", ["loops.md"]),
+    ):
+        await change()
+        seen.append((await catalog.live("robots")).generation)
+        assert (await catalog.live("robots")).generation == seen[-1]
+    assert seen == sorted(set(seen))
+    await catalog.activate([])
+    await catalog.withdraw("robots", [])
+    assert (await catalog.live("robots")).generation == seen[-1]
+
+
+async def test_asking_again_for_an_unchanged_book_gives_the_same_snapshot(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    await catalog.activate([record("loops")])
+    assert await catalog.live("robots") is await catalog.live("robots")
+
+
+async def test_a_removed_book_is_forgotten_with_its_lessons_but_its_jobs_stay(
+    catalog: Catalog, database: Database
+) -> None:
+    jobs = SqlJobs(database)
+    job = await jobs.open("robots", "full", "/srv/robots")
+    await catalog.register(ROBOTS)
+    await catalog.register(Book(id="rust", title="Rust"))
+    await catalog.activate([record("loops"), record("loops", book="rust")])
+    assert await catalog.book("robots") == ROBOTS
+    assert await revisions(catalog) == {"loops-r1"}
+    await catalog.remove_book("robots")
+    await catalog.remove_book("robots")
+    with pytest.raises(NotFound):
+        await catalog.book("robots")
+    assert [book.id for book in await catalog.books()] == ["rust"]
+    assert await catalog.records("robots") == []
+    assert await revisions(catalog) == set()
+    assert await revisions(catalog, "rust") == {"loops-r1"}
+    assert await jobs.job(job.job_id) == job
+
+
+async def test_a_book_registered_anew_never_repeats_a_generation(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    for number in range(5):
+        await catalog.activate([record("loops", f"r{number}")])
+    old = await catalog.live("robots")
+    await catalog.register(Book(id="short-lived", title="Short-lived"))
+    await catalog.remove_book("robots")
+    await catalog.remove_book("short-lived")
+    await catalog.register(ROBOTS)
+    assert (await catalog.live("robots")).generation > old.generation
+    assert await revisions(catalog) == set()
+
+
+async def test_full_and_incremental_ingests_are_remembered_apart(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    assert await catalog.last_ingested("robots") == (None, None)
+    await catalog.mark_ingested("robots", "full", NOON)
+    await catalog.mark_ingested("robots", "incremental", NOON + timedelta(hours=1))
+    assert await catalog.last_ingested("robots") == (NOON, NOON + timedelta(hours=1))
+    await catalog.mark_ingested("robots", "recreate", NOON + timedelta(days=1))
+    full, incremental = await catalog.last_ingested("robots")
+    assert (full, incremental) == (NOON + timedelta(days=1), NOON + timedelta(hours=1))
+    assert full is not None
+    assert full.utcoffset() == timedelta(0)
+
+
+async def test_a_time_without_a_zone_is_refused(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    with pytest.raises(InvalidInput, match="time zone"):
+        await catalog.mark_ingested("robots", "full", NOON.replace(tzinfo=None))
+
+
+@pytest.mark.parametrize("code", [0, 0xD800, 0xDCFF], ids=["nul", "surrogate", "undecodable-byte"])
+async def test_what_one_database_cannot_hold_is_refused_by_all(catalog: Catalog, code: int) -> None:
+    character = chr(code)
+    for book in (
+        replace(ROBOTS, title=f"a{character}b"),
+        replace(ROBOTS, modules=(Module(name="m", aliases=(f"x{character}",)),)),
+    ):
+        with pytest.raises(InvalidInput, match=f"U\\+{code:04X}"):
+            await catalog.register(book)
+    await catalog.register(replace(ROBOTS, source=f"/srv/{character}"))
+    assert (await catalog.book("robots")).source == f"/srv/\\u{code:04x}"
+
+
+async def test_a_number_too_large_to_store_is_refused(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    huge = replace(record("loops"), place=Place(module="m", chapter=2**70))
+    with pytest.raises(InvalidInput, match="too large"):
+        await catalog.activate([huge])
+    assert await revisions(catalog) == set()
+
+
+async def test_lessons_of_another_index_are_not_live_until_activated_in_this_one(database: Database) -> None:
+    lost = SqlCatalog(database, index_id="lost", exclusive=False)
+    await lost.register(ROBOTS)
+    await lost.activate([record("loops"), record("arrays")])
+    rebuilt = SqlCatalog(database, index_id="rebuilt", exclusive=False)
+    assert await revisions(rebuilt) == set()
+    assert await rebuilt.records("robots") == []
+    await rebuilt.activate([record("loops", "r2"), record("other", lesson_id="id-arrays")])
+    assert await revisions(rebuilt) == {"loops-r2", "other-r1"}
+    assert await revisions(lost) == set()
+
+
+async def test_a_shared_catalog_sees_what_another_process_changed(database: Database) -> None:
+    here = SqlCatalog(database, index_id="i", exclusive=False)
+    elsewhere = SqlCatalog(database, index_id="i", exclusive=False)
+    await here.register(ROBOTS)
+    assert await revisions(here) == set()
+    await elsewhere.activate([record("loops")])
+    assert await revisions(here) == {"loops-r1"}
+    await elsewhere.register(replace(ROBOTS, title="New"))
+    assert (await here.book("robots")).title == "New"
+    await elsewhere.remove_book("robots")
+    assert await revisions(here) == set()
+
+
+async def test_an_exclusive_catalog_answers_live_and_book_without_asking_the_database(
+    database: Database,
+) -> None:
+    catalog = SqlCatalog(database, index_id="i", exclusive=True)
+    await catalog.register(ROBOTS)
+    await catalog.activate([record("loops")])
+    live, book = await catalog.live("robots"), await catalog.book("robots")
+    await database.engine.dispose()
+    with anyio.CancelScope() as scope:
+        scope.cancel()  # any wait for the database would end here
+        assert await catalog.live("robots") is live
+        assert await catalog.book("robots") is book
+    assert not scope.cancelled_caught
+
+
+async def test_a_snapshot_read_while_a_change_commits_is_not_remembered(
+    database: Database,
+) -> None:
+    catalog = SqlCatalog(database, index_id="i", exclusive=True)
+    await catalog.register(ROBOTS)
+    for number in range(25):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(catalog.activate, [record("loops", f"r{number}")])
+            for _ in range(4):
+                tasks.start_soon(catalog.live, "robots")
+        assert await revisions(catalog) == {f"loops-r{number}"}
+
+
+async def test_a_reader_never_sees_half_of_an_activation(database: Database) -> None:
+    writer = SqlCatalog(database, index_id="i", exclusive=False)
+    reader = SqlCatalog(database, index_id="i", exclusive=False)
+    await writer.register(ROBOTS)
+    names = [f"lesson-{number}" for number in range(20)]
+    await writer.activate([record(name, "r0") for name in names])
+    seen: list[frozenset[str]] = []
+
+    async def read() -> None:
+        while len(seen) < 1 or {f"{names[0]}-r9"}.isdisjoint(seen[-1]):
+            seen.append((await reader.live("robots")).revisions)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(read)
+        for number in range(1, 10):
+            await writer.activate([record(name, f"r{number}") for name in names])
+    whole = [frozenset(f"{name}-r{number}" for name in names) for number in range(10)]
+    assert set(seen) <= set(whole)
+
+
+async def test_a_cancelled_activation_is_done_or_not_and_the_catalog_knows_which(database: Database) -> None:
+    catalog = SqlCatalog(database, index_id="i", exclusive=True)
+    await catalog.register(ROBOTS)
+    for number in range(20):
+        with anyio.move_on_after(number / 4000):
+            await catalog.activate([record("loops", f"r{number}")])
+        fresh = SqlCatalog(database, index_id="i", exclusive=True)
+        assert await catalog.live("robots") == await fresh.live("robots")
+
+
+async def test_activations_of_one_book_at_once_all_arrive(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    before = (await catalog.live("robots")).generation
+    async with anyio.create_task_group() as tasks:
+        for number in range(12):
+            tasks.start_soon(
+                catalog.activate, [record(f"lesson-{number}"), record("contested", f"r{number}")]
+            )
+    live = await catalog.live("robots")
+    assert live.generation == before + 12
+    assert len(live.revisions) == 13
+
+
+async def test_thousands_of_lessons_are_activated_and_withdrawn_in_one_go(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    many = [record(f"lesson-{number}") for number in range(3000)]
+    await catalog.activate(many)
+    await catalog.activate(many)
+    assert len(await revisions(catalog)) == 3000
+    await catalog.withdraw("robots", [lesson.source_file for lesson in many[1:]])
+    assert await revisions(catalog) == {"lesson-0-r1"}

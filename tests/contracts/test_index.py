@@ -1,0 +1,187 @@
+"""The promise of the LessonIndex port, held against every backend."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import pytest
+from bookwise.adapters.qdrant.embedded import open_index
+from bookwise.domain.books import Audience
+from bookwise.domain.search import Filter
+from bookwise.ports import LessonIndex
+from tests.support.builders import chunks, embedded
+
+pytestmark = pytest.mark.anyio
+
+Open = Callable[[], Awaitable[LessonIndex]]
+
+EAST, NORTH, BETWEEN = (1.0, 0.0), (0.0, 1.0), (0.6, 0.8)
+TEXT = "A topic carries messages from publishers to subscribers."
+OTHER = "A service answers one request with one response."
+
+
+@pytest.fixture(params=["qdrant-embedded"])
+async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
+    """Opens the same index again and again, each time closing it first."""
+    async with AsyncExitStack() as stack:
+        opened = AsyncExitStack()
+        stack.push_async_callback(lambda: opened.aclose())
+
+        async def again() -> LessonIndex:
+            await opened.aclose()
+            return await opened.enter_async_context(open_index(tmp_path / "index", size=2))
+
+        yield again
+
+
+@pytest.fixture
+async def index(reopen: Open) -> LessonIndex:
+    return await reopen()
+
+
+async def texts(
+    index: LessonIndex, vector: tuple[float, float], words: str = "zzz", **within: object
+) -> list[str]:
+    found = await index.nearest(vector, words, within=Filter(book_id="book", **within), limit=10)  # type: ignore[arg-type]
+    ranked = sorted(found, key=lambda c: -c.cosine)
+    return [c.text.splitlines()[-1] for c in await index.read([c.ref for c in ranked]) if c]
+
+
+async def test_what_is_staged_is_found_by_meaning_nearest_first(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
+    assert await texts(index, EAST) == [TEXT, OTHER]
+    assert await texts(index, NORTH) == [OTHER, TEXT]
+
+
+async def test_what_is_staged_is_found_by_its_words(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, EAST))
+    found = await index.nearest(EAST, "which answers a request?", within=Filter(book_id="book"), limit=10)
+    best = max(found, key=lambda c: c.lexical)
+    (chunk,) = await index.read([best.ref])
+    assert chunk is not None
+    assert OTHER in chunk.text
+    assert 0 < best.lexical <= 1
+
+
+async def test_every_candidate_has_both_scores_and_comes_once(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
+    found = await index.nearest(BETWEEN, "request response", within=Filter(book_id="book"), limit=1)
+    assert len({c.ref for c in found}) == len(found)
+    assert sorted(round(c.cosine, 5) for c in found) in ([0.8], [0.6, 0.8])
+
+
+async def test_lexical_scores_are_absolute(index: LessonIndex) -> None:
+    """A question whose words are missing from the book scores low even for its best chunk."""
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
+
+    async def best(words: str) -> float:
+        found = await index.nearest(EAST, words, within=Filter(book_id="book"), limit=5)
+        return max(c.lexical for c in found)
+
+    assert await best("request response") > 2 * await best("request xylophone pancake volcano")
+    assert await best("xylophone") == 0
+
+
+async def test_staging_twice_is_the_same_as_once(index: LessonIndex) -> None:
+    staged = embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH)
+    await index.stage(staged)
+    await index.stage(staged)
+    assert await index.revisions("book") == {"r1": 2}
+    assert len(await texts(index, EAST)) == 2
+
+
+async def test_revisions_of_one_lesson_stand_side_by_side(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
+    await index.stage(embedded(chunks("loops", "r2", TEXT), EAST))
+    assert await index.revisions("book") == {"r1": 2, "r2": 1}
+    shared = chunks("loops", "r1", TEXT)[0]
+    assert sorted(c.revision for c in await index.chunk("book", shared.id)) == ["r1", "r2"]
+
+
+async def test_removing_a_revision_leaves_the_others(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
+    await index.stage(embedded(chunks("loops", "r2", TEXT), EAST))
+    assert await index.remove("book", ["r1"]) == 2
+    assert await index.revisions("book") == {"r2": 1}
+    assert await index.remove("book", ["r1", "never"]) == 0
+    assert await index.remove("book", []) == 0
+
+
+async def test_books_are_apart(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT), EAST))
+    await index.stage(embedded(chunks("loops", "r1", TEXT, book_id="other"), EAST))
+    assert len(await texts(index, EAST)) == 1
+    assert await index.remove("other", ["r1"]) == 1
+    assert await index.revisions("book") == {"r1": 1}
+    ours = chunks("loops", "r1", TEXT)[0]
+    assert await index.chunk("other", ours.id) == []
+    assert await index.lesson("other", ours.lesson_id) == []
+
+
+async def test_word_statistics_belong_to_one_book(index: LessonIndex) -> None:
+    """What is common in another book may be rare in this one."""
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
+    before = await index.nearest(EAST, "topic messages", within=Filter(book_id="book"), limit=5)
+    many = chunks("topics", "r9", *(f"topic {n} topic messages topic" for n in range(30)), book_id="other")
+    await index.stage(embedded(many, *[EAST] * 30))
+    after = await index.nearest(EAST, "topic messages", within=Filter(book_id="book"), limit=5)
+    assert {c.ref: round(c.lexical, 4) for c in before} == {c.ref: round(c.lexical, 4) for c in after}
+
+
+async def test_a_lesson_comes_back_whole_and_in_order(index: LessonIndex) -> None:
+    made = chunks("loops", "r1", *(f"{TEXT} Number {n}." for n in range(30)))
+    await index.stage(embedded(tuple(reversed(made)), *[EAST] * 30))
+    assert await index.lesson("book", made[0].lesson_id) == [_stored(c) for c in made]
+
+
+async def test_a_chunk_comes_back_as_it_was(index: LessonIndex) -> None:
+    audience = Audience(hardware_tier=3, proficiency_level="C1", layer="L4")
+    (made,) = chunks("loops", "r1", TEXT, audience=audience)
+    await index.stage(embedded((made,), EAST))
+    assert await index.chunk(None, made.id) == [_stored(made)]
+
+
+async def test_reading_what_was_removed_gives_nothing(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
+    refs = [c.ref for c in await index.nearest(EAST, "zzz", within=Filter(book_id="book"), limit=5)]
+    await index.remove("book", ["r1"])
+    assert await index.read(refs) == [None, None]
+
+
+async def test_filters_admit_only_what_they_name(index: LessonIndex) -> None:
+    easy, hard = Audience(hardware_tier=1, layer="L1"), Audience(hardware_tier=4, layer="L4")
+    await index.stage(embedded(chunks("easy", "r1", TEXT, audience=easy), EAST))
+    await index.stage(embedded(chunks("hard", "r2", OTHER, audience=hard), NORTH))
+    assert await texts(index, EAST, hardware_tier=3) == [TEXT]
+    assert await texts(index, EAST, layer="L4") == [OTHER]
+    assert await texts(index, EAST, words="request", layer="L1") == [TEXT]
+    assert await texts(index, EAST, proficiency_levels=("C2",)) == []
+
+
+async def test_vectors_come_back_as_stored(index: LessonIndex) -> None:
+    made = chunks("loops", "r1", TEXT, OTHER)
+    await index.stage(embedded(made, EAST, BETWEEN))
+    found = await index.vectors("book", [c.id for c in made])
+    assert found[made[0].id] == pytest.approx(EAST)
+    assert found[made[1].id] == pytest.approx(BETWEEN)
+
+
+async def test_what_was_staged_is_there_after_reopening(reopen: Open) -> None:
+    index = await reopen()
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
+    identity = index.id
+    index = await reopen()
+    assert index.id == identity
+    assert await texts(index, EAST) == [TEXT, OTHER]
+
+
+async def test_an_empty_index_finds_nothing(index: LessonIndex) -> None:
+    assert await texts(index, EAST, words="anything at all") == []
+    assert await index.revisions("book") == {}
+    await index.stage([])
+
+
+def _stored(chunk):  # type: ignore[no-untyped-def]
+    from dataclasses import replace
+
+    return replace(chunk, embedding_text="")

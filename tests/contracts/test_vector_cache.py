@@ -1,0 +1,96 @@
+"""The promises of ports.VectorCache."""
+
+import struct
+from hashlib import sha256
+from random import Random
+
+import anyio
+import pytest
+from sqlalchemy import text
+
+from bookwise.adapters.sql.database import Database
+from bookwise.adapters.sql.vectors import SqlVectorCache
+from bookwise.domain.errors import DamagedData
+from bookwise.ports import VectorCache
+
+pytestmark = pytest.mark.anyio
+
+EDGES = (0.0, -0.0, 1.0, -1.0, 1.401298464324817e-45, 3.4028234663852886e38, 0.10000000149011612)
+
+
+def vector(seed: int, size: int = 384) -> tuple[float, ...]:
+    draw = Random(seed)
+    return struct.unpack(f"<{size}f", struct.pack(f"<{size}f", *(draw.uniform(-1, 1) for _ in range(size))))
+
+
+def hashes(count: int) -> list[str]:
+    return [sha256(str(number).encode()).hexdigest() for number in range(count)]
+
+
+def bits(values: tuple[float, ...]) -> bytes:
+    return struct.pack(f"<{len(values)}d", *values)
+
+
+async def test_a_vector_comes_back_bit_for_bit(vectors: VectorCache) -> None:
+    given = {"edges": EDGES, "one": vector(1), "large": vector(2, 3072)}
+    await vectors.remember("minilm", given)
+    found = await vectors.recall("minilm", [*given, "unknown"])
+    assert {name: bits(values) for name, values in found.items()} == {
+        name: bits(values) for name, values in given.items()
+    }
+
+
+async def test_nothing_is_recalled_of_nothing(vectors: VectorCache) -> None:
+    await vectors.remember("minilm", {})
+    assert await vectors.recall("minilm", []) == {}
+    assert await vectors.recall("minilm", ["a"]) == {}
+
+
+async def test_each_embedder_has_vectors_of_its_own(vectors: VectorCache) -> None:
+    await vectors.remember("minilm", {"a": vector(1)})
+    await vectors.remember("openai", {"a": vector(2, 1536)})
+    assert await vectors.recall("minilm", ["a"]) == {"a": vector(1)}
+    assert await vectors.recall("openai", ["a"]) == {"a": vector(2, 1536)}
+    assert await vectors.recall("other", ["a"]) == {}
+
+
+async def test_remembering_twice_is_once(vectors: VectorCache) -> None:
+    await vectors.remember("minilm", {"a": vector(1)})
+    await vectors.remember("minilm", {"a": vector(1), "b": vector(2)})
+    assert await vectors.recall("minilm", ["a", "b", "a"]) == {"a": vector(1), "b": vector(2)}
+    assert await vectors.forget_vectors_except("minilm", []) == 2
+
+
+async def test_more_vectors_than_one_statement_can_name_are_recalled(vectors: VectorCache) -> None:
+    names = hashes(1700)
+    await vectors.remember("minilm", {name: vector(seed, 4) for seed, name in enumerate(names)})
+    found = await vectors.recall("minilm", names)
+    assert found == {name: vector(seed, 4) for seed, name in enumerate(names)}
+
+
+async def test_what_is_not_named_is_forgotten_for_that_embedder_only(vectors: VectorCache) -> None:
+    names = hashes(1300)
+    await vectors.remember("minilm", dict.fromkeys(names, EDGES))
+    await vectors.remember("openai", {names[0]: EDGES, "gone": EDGES})
+    assert await vectors.forget_vectors_except("minilm", [*names[:3], "never-seen"]) == 1297
+    assert set(await vectors.recall("minilm", names)) == set(names[:3])
+    assert set(await vectors.recall("openai", [names[0], "gone"])) == {names[0], "gone"}
+    assert await vectors.forget_vectors_except("minilm", names) == 0
+
+
+async def test_many_can_remember_the_same_vectors_at_once(vectors: VectorCache) -> None:
+    names = hashes(200)
+    async with anyio.create_task_group() as tasks:
+        for turn in range(6):
+            order = names if turn % 2 else names[::-1]
+            tasks.start_soon(vectors.remember, "minilm", dict.fromkeys(order, EDGES))
+    assert len(await vectors.recall("minilm", names)) == 200
+
+
+async def test_a_vector_cut_short_is_damaged_data(database: Database) -> None:
+    cache = SqlVectorCache(database)
+    await cache.remember("minilm", {"a": vector(1)})
+    cut = text("UPDATE embeddings SET vector = :half")
+    await database.write(lambda connection: connection.execute(cut, {"half": b"\x00" * 7}))
+    with pytest.raises(DamagedData):
+        await cache.recall("minilm", ["a"])

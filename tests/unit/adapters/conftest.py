@@ -1,0 +1,5 @@
+"""Databases for the adapters' own tests."""
+
+from tests.support.databases import database, database_url, postgres
+
+__all__ = ["database", "database_url", "postgres"]
