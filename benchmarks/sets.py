@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +24,11 @@ class EvaluationSet:
     questions: tuple[Question, ...]
 
 
+def plain(anchor: str) -> str:
+    """An anchor by its letters and digits: the sets were cut with a simpler slug than the sites use."""
+    return re.sub(r"[^a-z0-9]", "", anchor.lower())
+
+
 def _rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8") as handle:
         return list(csv.DictReader(handle, delimiter="\t"))
@@ -34,12 +40,12 @@ def _lines(path: Path) -> list[dict[str, object]]:
 
 def _places(folder: Path, name: str) -> dict[str, tuple[str, str]]:
     if (folder / "map.tsv").exists():
-        return {row["corpus-id"]: (row["file"], row["anchor"]) for row in _rows(folder / "map.tsv")}
+        return {row["corpus-id"]: (row["file"], plain(row["anchor"])) for row in _rows(folder / "map.tsv")}
     places = {}
     for row in _lines(folder / "corpus.jsonl"):
         page, _, anchor = str(row["id"]).partition("#")
         file = f"src/{page}.md" if name == "rust-book" else page.partition("/")[2]
-        places[str(row["id"])] = (file, anchor)
+        places[str(row["id"])] = (file, plain(anchor))
     return places
 
 

@@ -7,9 +7,16 @@ from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.jobs import SqlJobs
 from bookwise.adapters.sql.vectors import SqlVectorCache
 from bookwise.ports import Catalog, JobStore, VectorCache
-from tests.support.databases import database, database_url, postgres
+from tests.support.databases import (
+    database,
+    database_url,
+    migrated_postgres,
+    migrated_sqlite,
+    migrated_url,
+    postgres,
+)
 
-__all__ = ["database", "database_url", "postgres"]
+__all__ = ["database", "database_url", "migrated_postgres", "migrated_sqlite", "migrated_url", "postgres"]
 
 
 @pytest.fixture(params=["exclusive", "shared"])

@@ -1,53 +1,19 @@
 """The promises of ports.Catalog."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta, timezone
+from datetime import timedelta, timezone
 
-import anyio
 import pytest
 
-from bookwise.adapters.sql.catalog import SqlCatalog
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.jobs import SqlJobs
-from bookwise.domain.books import Book, Calibration, Module, Place
+from bookwise.domain.books import Book, Module, Place
 from bookwise.domain.errors import InvalidInput, NotFound
 from bookwise.domain.jobs import LessonRecord
 from bookwise.ports import Catalog
+from tests.support.catalogs import NOON, ROBOTS, record, revisions
 
 pytestmark = pytest.mark.anyio
-
-NOON = datetime(2026, 3, 29, 12, 0, 0, 123456, tzinfo=UTC)
-ROBOTS = Book(
-    id="robots",
-    title="Röboter – 机器人 🤖",
-    base_url="https://books.example/robots",
-    language="de",
-    source="/srv/robots",
-    modules=(Module(name="ros2", title="ROS 2", aliases=("ros", "rclpy")), Module(name="vla")),
-    embedder="minilm@53aa5117",
-    embedder_name="all-MiniLM-L6-v2",
-    embedder_size=384,
-    calibration=Calibration(knots=((0.1, 0.0), (1 / 3, 0.2), (1.0, 1.0))),
-)
-
-
-def record(name: str, revision: str = "r1", *, book: str = "robots", lesson_id: str = "") -> LessonRecord:
-    return LessonRecord(
-        book_id=book,
-        source_file=f"{name}.md",
-        lesson_id=lesson_id or f"id-{name}",
-        revision=f"{name}-{revision}",
-        file_hash=f"hash-{name}-{revision}",
-        place=Place(module="ros2", chapter=3, lesson=7),
-        title=f"About {name}",
-        url=f"https://books.example/robots/{name}",
-        chunk_ids=(f"{name}-0", f"{name}-1"),
-        ingested_at=NOON,
-    )
-
-
-async def revisions(catalog: Catalog, book_id: str = "robots") -> set[str]:
-    return set((await catalog.live(book_id)).revisions)
 
 
 async def test_a_book_comes_back_as_it_was_registered(catalog: Catalog) -> None:
@@ -282,109 +248,3 @@ async def test_a_number_too_large_to_store_is_refused(catalog: Catalog) -> None:
     with pytest.raises(InvalidInput, match="too large"):
         await catalog.activate([huge])
     assert await revisions(catalog) == set()
-
-
-async def test_lessons_of_another_index_are_not_live_until_activated_in_this_one(database: Database) -> None:
-    lost = SqlCatalog(database, index_id="lost", exclusive=False)
-    await lost.register(ROBOTS)
-    await lost.activate([record("loops"), record("arrays")])
-    rebuilt = SqlCatalog(database, index_id="rebuilt", exclusive=False)
-    assert await revisions(rebuilt) == set()
-    assert await rebuilt.records("robots") == []
-    await rebuilt.activate([record("loops", "r2"), record("other", lesson_id="id-arrays")])
-    assert await revisions(rebuilt) == {"loops-r2", "other-r1"}
-    assert await revisions(lost) == set()
-
-
-async def test_a_shared_catalog_sees_what_another_process_changed(database: Database) -> None:
-    here = SqlCatalog(database, index_id="i", exclusive=False)
-    elsewhere = SqlCatalog(database, index_id="i", exclusive=False)
-    await here.register(ROBOTS)
-    assert await revisions(here) == set()
-    await elsewhere.activate([record("loops")])
-    assert await revisions(here) == {"loops-r1"}
-    await elsewhere.register(replace(ROBOTS, title="New"))
-    assert (await here.book("robots")).title == "New"
-    await elsewhere.remove_book("robots")
-    assert await revisions(here) == set()
-
-
-async def test_an_exclusive_catalog_answers_live_and_book_without_asking_the_database(
-    database: Database,
-) -> None:
-    catalog = SqlCatalog(database, index_id="i", exclusive=True)
-    await catalog.register(ROBOTS)
-    await catalog.activate([record("loops")])
-    live, book = await catalog.live("robots"), await catalog.book("robots")
-    await database.engine.dispose()
-    with anyio.CancelScope() as scope:
-        scope.cancel()  # any wait for the database would end here
-        assert await catalog.live("robots") is live
-        assert await catalog.book("robots") is book
-    assert not scope.cancelled_caught
-
-
-async def test_a_snapshot_read_while_a_change_commits_is_not_remembered(
-    database: Database,
-) -> None:
-    catalog = SqlCatalog(database, index_id="i", exclusive=True)
-    await catalog.register(ROBOTS)
-    for number in range(25):
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(catalog.activate, [record("loops", f"r{number}")])
-            for _ in range(4):
-                tasks.start_soon(catalog.live, "robots")
-        assert await revisions(catalog) == {f"loops-r{number}"}
-
-
-async def test_a_reader_never_sees_half_of_an_activation(database: Database) -> None:
-    writer = SqlCatalog(database, index_id="i", exclusive=False)
-    reader = SqlCatalog(database, index_id="i", exclusive=False)
-    await writer.register(ROBOTS)
-    names = [f"lesson-{number}" for number in range(20)]
-    await writer.activate([record(name, "r0") for name in names])
-    seen: list[frozenset[str]] = []
-
-    async def read() -> None:
-        while len(seen) < 1 or {f"{names[0]}-r9"}.isdisjoint(seen[-1]):
-            seen.append((await reader.live("robots")).revisions)
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(read)
-        for number in range(1, 10):
-            await writer.activate([record(name, f"r{number}") for name in names])
-    whole = [frozenset(f"{name}-r{number}" for name in names) for number in range(10)]
-    assert set(seen) <= set(whole)
-
-
-async def test_a_cancelled_activation_is_done_or_not_and_the_catalog_knows_which(database: Database) -> None:
-    catalog = SqlCatalog(database, index_id="i", exclusive=True)
-    await catalog.register(ROBOTS)
-    for number in range(20):
-        with anyio.move_on_after(number / 4000):
-            await catalog.activate([record("loops", f"r{number}")])
-        fresh = SqlCatalog(database, index_id="i", exclusive=True)
-        assert await catalog.live("robots") == await fresh.live("robots")
-
-
-async def test_activations_of_one_book_at_once_all_arrive(catalog: Catalog) -> None:
-    await catalog.register(ROBOTS)
-    before = (await catalog.live("robots")).generation
-    async with anyio.create_task_group() as tasks:
-        for number in range(12):
-            tasks.start_soon(
-                catalog.activate, [record(f"lesson-{number}"), record("contested", f"r{number}")]
-            )
-    live = await catalog.live("robots")
-    assert live.generation == before + 12
-    assert len(live.revisions) == 13
-
-
-async def test_thousands_of_lessons_are_activated_and_withdrawn_in_one_go(catalog: Catalog) -> None:
-    await catalog.register(ROBOTS)
-    many = [record(f"lesson-{number}") for number in range(3000)]
-    await catalog.activate(many)
-    await catalog.activate(many)
-    assert len(await revisions(catalog)) == 3000
-    await catalog.withdraw("robots", [lesson.source_file for lesson in many[1:]])
-    assert await revisions(catalog) == {"lesson-0-r1"}

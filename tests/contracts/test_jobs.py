@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -212,7 +212,8 @@ async def test_a_job_completes_only_when_every_file_is_accounted_for(jobs: JobSt
 
 
 async def test_a_job_takes_no_negative_time_when_the_clock_is_set_back(database: Database) -> None:
-    times = iter([NOON, NOON + timedelta(seconds=90), NOON - timedelta(hours=1)])
+    elsewhere = (NOON - timedelta(hours=1)).astimezone(timezone(timedelta(hours=9)))
+    times = iter([NOON, NOON + timedelta(seconds=90), elsewhere])
     jobs = SqlJobs(database, clock=lambda: next(times))
     job = await running(jobs)
     done = await jobs.finish(job)

@@ -1,9 +1,15 @@
 """Every database Bookwise runs on, as fixtures: a test that asks for one runs once on each."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from shutil import copyfile
+from typing import Any
+from urllib.parse import urlsplit
 
+import anyio
 import pytest
+from sqlalchemy import Connection, text
 
 from bookwise.adapters.sql.address import sqlite_url
 from bookwise.adapters.sql.database import Database, open_database
@@ -12,11 +18,20 @@ from tests.support.postgres import Postgres, running_postgres
 BACKENDS = ("sqlite", "postgres")
 
 
+_SERVER = pytest.StashKey[Postgres]()
+
+
 @pytest.fixture(scope="session")
-def postgres() -> Iterator[Postgres]:
-    """The PostgreSQL server of this test process, started when the first test asks for it."""
-    with running_postgres() as server:
-        yield server
+def postgres(pytestconfig: pytest.Config) -> Postgres:
+    """The one PostgreSQL server of this test process, started when the first test asks for it.
+
+    A fixture that several conftest files import exists once in each, so the server is kept elsewhere.
+    """
+    if _SERVER not in pytestconfig.stash:
+        until_the_end = ExitStack()
+        pytestconfig.stash[_SERVER] = until_the_end.enter_context(running_postgres())
+        pytestconfig.add_cleanup(until_the_end.close)
+    return pytestconfig.stash[_SERVER]
 
 
 @pytest.fixture(params=BACKENDS)
@@ -26,12 +41,64 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str
         yield sqlite_url(tmp_path / "bookwise.db")
         return
     server: Postgres = request.getfixturevalue("postgres")
-    with server.empty_database() as url:
+    with server.new_database() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file to copy: migrating one for each test would take most of the tests' time."""
+    path = tmp_path_factory.mktemp("migrated") / "bookwise.db"
+    anyio.run(_open_and_close, sqlite_url(path))
+    return path
+
+
+@pytest.fixture(scope="session")
+def migrated_postgres(postgres: Postgres) -> Iterator[str]:
+    """The name of a PostgreSQL database to copy."""
+    with postgres.new_database() as url:
+        anyio.run(_open_and_close, url)
+        yield urlsplit(url).path.strip("/")
+
+
+@pytest.fixture(params=BACKENDS)
+def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database of the newest version without content."""
+    if request.param == "sqlite":
+        copyfile(request.getfixturevalue("migrated_sqlite"), tmp_path / "bookwise.db")
+        yield sqlite_url(tmp_path / "bookwise.db")
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    with server.new_database(like=request.getfixturevalue("migrated_postgres")) as url:
         yield url
 
 
 @pytest.fixture
-async def database(database_url: str) -> AsyncIterator[Database]:
+async def database(migrated_url: str) -> AsyncIterator[Database]:
     """An open database of the newest version."""
-    async with open_database(database_url) as opened:
+    async with open_database(migrated_url) as opened:
         yield opened
+
+
+async def ask(database: Database, query: str) -> Any:
+    """The first value a query finds."""
+    return await database.read(lambda connection: connection.execute(text(query)).scalar())
+
+
+async def run(database: Database, statement: str, **values: object) -> None:
+    """Runs a statement in a transaction of its own."""
+
+    def work(connection: Connection) -> None:
+        connection.execute(text(statement), values)
+
+    await database.write(work)
+
+
+async def add_fact(database: Database, key: str) -> None:
+    """Writes one small row."""
+    await run(database, "INSERT INTO facts (key, value) VALUES (:key, 1)", key=key)
+
+
+async def _open_and_close(url: str) -> None:
+    async with open_database(url):
+        pass

@@ -30,10 +30,10 @@ class Postgres:
     server: Any
 
     @contextmanager
-    def empty_database(self) -> Iterator[str]:
-        """The URL of a new database, dropped at the end of the block."""
+    def new_database(self, *, like: str = "template1") -> Iterator[str]:
+        """The URL of a new database, empty or a copy of another; dropped at the end of the block."""
         name = f"test_{uuid4().hex}"
-        self.server.psql(f"CREATE DATABASE {name};")
+        self.server.psql(f"CREATE DATABASE {name} TEMPLATE {like};")
         try:
             yield str(self.server.get_uri(database=name))
         finally:

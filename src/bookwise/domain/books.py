@@ -54,9 +54,10 @@ class LessonFile:
     @property
     def key(self) -> str:
         """What the ids of the lesson and of its chunks are derived from (see docs/ids.md)."""
+        if not self.numbered:  # counted numbers move when a lesson is inserted; ids must not
+            return f"{self.book_id}:{self.source_file}"
         place = self.place
-        key = f"{self.book_id}:{place.module}:{place.chapter}:{place.lesson}"
-        return key if self.numbered else f"{key}:{self.source_file}"
+        return f"{self.book_id}:{place.module}:{place.chapter}:{place.lesson}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,15 @@ versionchanged deprecated
 """
 _CALLOUTS = frozenset(_NOTES.split())
 _TABS = frozenset(("tab", "tabs", "tab-item", "group-tab", "code-tab"))
-_SPELLED = {"seealso": "See also", "tldr": "TL;DR", "faq": "FAQ", "todo": "To do", "info": "Info"}
+_SPELLED = {
+    "seealso": "See also",
+    "tldr": "TL;DR",
+    "faq": "FAQ",
+    "todo": "To do",
+    "versionadded": "New in version",
+    "versionchanged": "Changed in version",
+    "deprecated": "Deprecated since version",
+}
 
 
 def lead_in(name: str, title: str = "") -> str:

@@ -9,7 +9,7 @@ Reading: TypeAlias = Literal["code", "math", "dropped", "text"]
 
 _CODE = """
 code code-block sourcecode code-cell cell ipython jupyter-execute mermaid graphviz prompt doctest testcode
-testoutput parsed-literal terminal console digraph graph uml plantuml tikz productionlist
+testoutput parsed-literal code-tab terminal console digraph graph uml plantuml tikz productionlist
 """
 _LANGUAGES = """
 python python3 py r julia bash sh shell zsh powershell sql js javascript jsx ts typescript tsx java c cpp c++
@@ -20,12 +20,13 @@ _UNSEEN = """
 toctree contents tableofcontents table-of-contents include literalinclude raw bibliography index currentmodule
 module py:module py:currentmodule automodule autoclass autofunction autosummary autoattribute automethod meta
 highlight default-role role title sectnum section-numbering target-notes image thumbnail video youtube iframe
-embed button-link button-ref disqus feed postlist cpp:namespace c:namespace program tags rst-class cssclass
-class restructuredtext-test-directive date sectionauthor codeauthor moduleauthor glue
+embed button-link button-ref disqus feed postlist cpp:namespace c:namespace program tags redirect-from
+restructuredtext-test-directive date sectionauthor codeauthor moduleauthor glue
 """
-#: Their argument is a path, a width or a label, not words.
+#: Their argument is a path, a width, a style or a label, not words.
 _UNTITLED = """
-figure grid tab-set tabs list-table only solution solution-start solution-end exercise-start exercise-end
+figure grid tab-set tabs list-table only ifconfig solution solution-start container compound class rst-class
+cssclass glossary hlist
 """
 _DROPPED = frozenset(_UNSEEN.split())
 _VERBATIM = frozenset((_CODE + _LANGUAGES).split())
@@ -58,8 +59,11 @@ def title_of(directive: str, argument: str) -> str:
         kind, title = _CLASS.search(directive), _TITLE.search(directive)
         return lead_in(kind[1] if kind else "", title[1] if title else argument)
     name = directive.lower()
-    shown = "" if name in _MUTE or not re.search(r"[^\W\d]", argument) else argument
-    return lead_in(name.removesuffix("-start"), shown)
+    if name.endswith("-end"):
+        return ""
+    versioned = name.startswith(("version", "deprecated"))
+    worded = versioned or re.search(r"[^\W\d]", argument)
+    return lead_in(name.removesuffix("-start"), argument if worded and name not in _MUTE else "")
 
 
 def language_of(name: str, argument: str) -> str:

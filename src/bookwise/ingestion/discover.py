@@ -57,11 +57,12 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
     looks_like = [name for name in tree.raw_paths if format_of(name)]
     mirrors = translations(looks_like, profile.book.language)
     site = recognise(tree, profile, frozenset(mirrors))
-    chosen_id = checked_book_id(book_id or profile.book.id or slug(site.title or root.resolve().name))
+    found_id = profile.book.id or slug(site.title or root.resolve().name)
+    chosen_id = checked_book_id(found_id if book_id is None else book_id)
     profile = completed(profile, chosen_id)
     names, left_out = admit(tree, site, profile, mirrors)
     read = _read_all(tree, names, profile.limits.max_file_bytes, on_file)
-    lessons, set_aside = _in_order(site, read)
+    lessons, set_aside = _in_order(site, read, tree.linked)
     listed = site.by_name()
     unplaced = [_unplaced(site, lesson, listed.get(lesson.name)) for lesson in lessons]
     numbering = number_lessons(unplaced, profile)
@@ -97,13 +98,17 @@ def read_lesson(root: Path, file: LessonFile) -> bytes:
 
 def _book_folder(root: Path) -> Path:
     advice = "Name the folder that holds the lessons of the book."
-    if not root.exists():
-        raise BadSource(f"There is no folder {root}.", advice=advice)
-    if not root.is_dir():
-        raise BadSource(f"{root} is not a folder.", advice=advice)
-    if not os.access(root, os.R_OK | os.X_OK):
-        raise BadSource(f"The folder {root} may not be read.", advice="Allow reading it, or name another.")
-    return root
+    try:
+        with os.scandir(root):
+            return root
+    except NotADirectoryError as error:
+        raise BadSource(f"{root} is not a folder.", advice=advice) from error
+    except PermissionError as error:
+        raise BadSource(
+            f"The folder {root} may not be read.", advice="Allow reading it, or name another."
+        ) from error
+    except (OSError, ValueError) as error:
+        raise BadSource(f"There is no folder {root}.", advice=advice) from error
 
 
 def _read_all(tree: Tree, names: Sequence[str], limit: int, on_file: OnFile) -> dict[str, _Read]:
@@ -129,26 +134,36 @@ def _read(tree: Tree, name: str, limit: int) -> _Read:
     return _Read(name=name, file_hash=sha256(raw), facts=facts, is_blank=not raw.strip())
 
 
-def _in_order(site: Site, read: Mapping[str, _Read]) -> tuple[list[_Read], list[LeftOut]]:
+def _in_order(
+    site: Site, read: Mapping[str, _Read], linked: frozenset[str]
+) -> tuple[list[_Read], list[LeftOut]]:
     """Reading order, without drafts and without second copies of the same bytes."""
     lessons: list[_Read] = []
     left_out: list[LeftOut] = []
-    first: dict[str, str] = {}
     facts = {name: one.facts for name, one in read.items()}
-    for lesson in (read[name] for name in reading_order(site, list(read), facts)):
-        copied = first.get(lesson.file_hash)
+    ordered = [read[name] for name in reading_order(site, list(read), facts)]
+    kept = _first_copies(ordered, linked)
+    for lesson in ordered:
+        original = kept.get(lesson.file_hash, lesson.name)
         if lesson.facts.is_draft:
             left_out.append(LeftOut(source_file=lesson.name, rule="draft"))
         elif lesson.facts.is_unlisted and site.kind == "docusaurus":
             left_out.append(LeftOut(source_file=lesson.name, rule="unlisted"))
-        elif copied is not None:
-            left_out.append(LeftOut(source_file=lesson.name, rule="identical-copy", detail=f"of {copied}"))
+        elif original != lesson.name:
+            left_out.append(LeftOut(source_file=lesson.name, rule="identical-copy", detail=f"of {original}"))
         else:
             lessons.append(lesson)
-            # Two empty files are two empty lessons, not one and its copy.
-            if lesson.file_hash and not lesson.is_blank:
-                first[lesson.file_hash] = lesson.name
     return lessons, left_out
+
+
+def _first_copies(ordered: Sequence[_Read], linked: frozenset[str]) -> dict[str, str]:
+    """Hash → the lesson that keeps it: the first in reading order, a file itself before a link to it."""
+    first: dict[str, str] = {}
+    for lesson in sorted(ordered, key=lambda one: one.name in linked):
+        # Two empty files are two empty lessons, not one and its copy.
+        if lesson.file_hash and not lesson.is_blank:
+            first.setdefault(lesson.file_hash, lesson.name)
+    return first
 
 
 def _unplaced(site: Site, lesson: _Read, listed: Listed | None) -> Unplaced:

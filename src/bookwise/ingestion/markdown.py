@@ -1,8 +1,7 @@
 """Markdown, in the dialects of site generators → headings and blocks in reading order."""
 
 import re
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
@@ -10,21 +9,21 @@ from markdown_it.utils import EnvType
 from bookwise.domain.books import Block, BlockKind
 from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.callouts import lead_in
-from bookwise.ingestion.code import code_block
 from bookwise.ingestion.dialects import Dialect
 from bookwise.ingestion.directives import language_of, reading_of, title_of
+from bookwise.ingestion.fences import LONG_CODE, code_block
+from bookwise.ingestion.front_matter import split_front_matter
+from bookwise.ingestion.markdown_lists import ListLines
 from bookwise.ingestion.markdown_rules import parser
 from bookwise.ingestion.sections import Heading, Piece
 from bookwise.ingestion.tags import fragments, html_rows, html_text, readable, without_scripts
 
 MAX_DIRECTIVE_DEPTH = 20
-LONG_CODE = 1000  #: characters from which a fence inside a list becomes a block of its own
-
 _TITLE_LENGTH = 1000
 _QUOTES = {"blockquote_open": 1, "blockquote_close": -1, "alert_open": 1, "alert_close": -1}
 _WHOLE = frozenset(("bullet_list_open", "ordered_list_open", "footnote_reference_open"))
 _DIRECTIVE = re.compile(r"\{([A-Za-z][\w:+-]*)\}\s*(.*)", re.DOTALL)
-_OPTION = re.compile(r":[\w-]+:(?:\s|$)")
+_OPTION = re.compile(r"[ \t]*:([\w-]+):(?:[ \t]+(.*))?(?:\n|\Z)")
 _COMMENT_ID = re.compile(r"\{/\*\s*#([^\s*}]+)\s*\*/\s*\}")
 _ATTRIBUTES = re.compile(r"\{:?\s*((?:[#.][^\s{}]+|[\w-]+=[^\s{}]+|-)(?:\s[^{}]*)?)\}")
 _HASH = re.compile(r"(?:^|\s)#([^\s}]+)")
@@ -141,17 +140,21 @@ class _Reading:
     def _fence(self, token: Token) -> Iterator[Piece]:
         info = token.info.strip()
         directive = _DIRECTIVE.match(info) if self._dialect.directives or token.markup[0] == ":" else None
-        if directive is None:
+        if info == "mdx-code-block" and self._dialect.jsx:
+            # Docusaurus unwraps this fence: it hides MDX from tools that only know Markdown.
+            yield from _Reading(self._dialect, self._depth + 1).pieces(token.content)
+        elif directive is None:
             yield from self._code(token.content, info, token.markup)
         else:
             yield from self._directive(directive[1], directive[2], token)
 
     def _directive(self, name: str, argument: str, token: Token) -> Iterator[Piece]:
-        body = _without_options(token.content)
+        caption, body = _without_options(token.content)
         match reading_of(name):
             case "code":
                 language = language_of(name.lower(), argument)
                 yield from self._code(body, language, token.markup, language)
+                yield from _text([caption])
             case "math":
                 yield Block(kind="math", text=f"$$\n{body.strip()}\n$$")
             case "text":
@@ -177,7 +180,7 @@ class _Reading:
     def _list(self, tokens: Sequence[Token]) -> Iterator[Piece]:
         """The lines of a list or footnote as written, minus what readers do not see."""
         kind: BlockKind = "text" if tokens[0].type == "footnote_reference_open" else "list"
-        lines = _Lines(tokens[0])
+        lines = ListLines(tokens[0])
         done = 0
         for token in tokens[1:-1]:
             if token.type == "fence" and len(token.content) > LONG_CODE:
@@ -189,7 +192,7 @@ class _Reading:
                 self._edit(lines, token)
         yield from lines.block(kind, done, None)
 
-    def _edit(self, lines: "_Lines", token: Token) -> None:
+    def _edit(self, lines: ListLines, token: Token) -> None:
         match token.type:
             case "inline" | "rows":
                 lines.replace(token, token.content.split("\n"), self._clean(token.content))
@@ -205,47 +208,11 @@ class _Reading:
                     lines.drop(token)
 
 
-class _Lines:
-    """The lines of a list, which its parts may change or drop."""
-
-    def __init__(self, opening: Token) -> None:
-        self._lines: list[str | None] = list(opening.content.split("\n"))
-        self._first = opening.map[0] if opening.map else 0
-
-    def span(self, token: Token) -> tuple[int, int]:
-        start, end = token.map or (self._first, self._first)
-        return start - self._first, min(end - self._first, len(self._lines))
-
-    def replace(self, token: Token, old: Sequence[str], new: Sequence[str]) -> None:
-        """Puts each new line where the old one stands, after the same marker or indentation."""
-        start, end = self.span(token)
-        for index, (before, after) in zip(range(start, end), zip(old, new, strict=False), strict=False):
-            line = self._lines[index]
-            if before == after or line is None:
-                continue
-            prefix = line[: line.rfind(before.strip())]
-            shown = f"{prefix}{after.strip()}"
-            self._lines[index] = shown if shown.strip() else None
-
-    def drop(self, token: Token, *, from_line: int = 0, matching: re.Pattern[str] | None = None) -> None:
-        start, end = self.span(token)
-        for index in range(start + from_line, end):
-            line = self._lines[index]
-            if line is not None and (matching is None or matching.search(line)):
-                self._lines[index] = None
-
-    def block(self, kind: BlockKind, start: int, end: int | None) -> Iterator[Piece]:
-        text = "\n".join(line for line in self._lines[start:end] if line is not None)
-        text = (textwrap.dedent(text) if start else text).strip("\n").rstrip()
-        if text.strip():
-            yield Block(kind=kind, text=text)
-
-
 def _text(lines: "Iterator[str] | Sequence[str]", kind: BlockKind = "text") -> Iterator[Piece]:
     """A block of the lines that are not blank; none when all are."""
     text = "\n".join(line.rstrip() for line in lines if line.strip())
     if text:
-        yield Block(kind=kind, text=text)
+        yield Block(kind=kind, text=text.lstrip())
 
 
 def _length(tokens: Sequence[Token], start: int) -> int:
@@ -284,12 +251,26 @@ def _without_id(title: str) -> tuple[str, str | None]:
     return title[:start], found[1] if found else None
 
 
-def _without_options(body: str) -> str:
-    """A directive's body without the options at its head: `:name: value` lines, or YAML between `---`."""
-    lines = body.split("\n")
-    if lines[0].strip() == "---" and "---" in (rest := [line.strip() for line in lines[1:]]):
-        return "\n".join(lines[rest.index("---") + 2 :])
-    start = 0
-    while start < len(lines) and _OPTION.match(lines[start].strip()):
-        start += 1
-    return "\n".join(lines[start:])
+def _without_options(body: str) -> tuple[str, str]:
+    """A directive's caption and its body, without the options at its head: `:name: value` lines, or YAML
+    between `---` lines."""
+    if body.startswith("---\n"):
+        try:
+            facts, body, _ = split_front_matter(body)
+        except BadLesson:
+            return "", body[body.index("\n---", 3) + 1 :].partition("\n")[2]
+        return _caption(facts), body
+    options: dict[str, object] = {}
+    while option := _OPTION.match(body):
+        options[option[1]] = option[2].strip()
+        body = body[option.end() :]
+    return _caption(options), body
+
+
+def _caption(options: Mapping[str, object]) -> str:
+    """The caption of a cell's figure, or of the directive itself."""
+    for key in ("mystnb", "figure"):
+        inner = options.get(key)
+        options = inner if isinstance(inner, dict) else options
+    caption = options.get("caption")
+    return " ".join(caption.split()) if isinstance(caption, str) else ""

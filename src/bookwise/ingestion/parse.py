@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from bookwise.domain.books import Lesson, LessonFile, LessonFormat
 from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.decode import decode
 from bookwise.ingestion.dialects import dialect_of
 from bookwise.ingestion.front_matter import split_front_matter
-from bookwise.ingestion.markdown import markdown_pieces
 from bookwise.ingestion.names import folder_of, label, stem
 from bookwise.ingestion.sections import Piece, first_title, outline
 
@@ -33,8 +33,8 @@ def parse(file: LessonFile, raw: bytes, options: ParseOptions = DEFAULTS) -> Les
             f"{file.source_file} has {len(raw):,} bytes; the limit is {options.max_bytes:,}.",
             advice="Split the lesson into several files.",
         )
-    pieces = _READERS[file.format](file, decode(raw))
-    title = file.title or first_title(pieces) or _title_of_name(file.source_file)
+    named, pieces = _READERS[file.format](file, decode(raw))
+    title = file.title or first_title(pieces) or named or _title_of_name(file.source_file)
     return Lesson(file=file, title=title, sections=outline(pieces, title=title, site=file.site))
 
 
@@ -46,30 +46,38 @@ def _title_of_name(source_file: str) -> str:
     return label(name) or source_file
 
 
-def _markdown(file: LessonFile, text: str) -> list[Piece]:
+#: A title that stands outside of the text, empty for most formats, and the pieces.
+_Read: TypeAlias = tuple[str, list[Piece]]
+
+# Each parser is loaded with the first lesson of its format: together they would slow every start.
+
+
+def _markdown(file: LessonFile, text: str) -> _Read:
+    from bookwise.ingestion.markdown import markdown_pieces
+
     _, body, _ = split_front_matter(text)
-    return markdown_pieces(body, dialect_of(file))
+    return "", markdown_pieces(body, dialect_of(file))
 
 
-def _notebook(file: LessonFile, text: str) -> list[Piece]:
+def _notebook(file: LessonFile, text: str) -> _Read:
     from bookwise.ingestion.notebook import notebook_pieces
 
-    return notebook_pieces(text, dialect_of(file))
+    return "", notebook_pieces(text, dialect_of(file))
 
 
-def _restructured(file: LessonFile, text: str) -> list[Piece]:
-    from bookwise.ingestion.restructured import restructured_pieces  # docutils is slow to load
+def _restructured(file: LessonFile, text: str) -> _Read:
+    from bookwise.ingestion.restructured import restructured_pieces
 
-    return restructured_pieces(text)
+    return "", restructured_pieces(text)
 
 
-def _html(file: LessonFile, text: str) -> list[Piece]:
+def _html(file: LessonFile, text: str) -> _Read:
     from bookwise.ingestion.html import html_pieces
 
     return html_pieces(text)
 
 
-_READERS: dict[LessonFormat, Callable[[LessonFile, str], list[Piece]]] = {
+_READERS: dict[LessonFormat, Callable[[LessonFile, str], _Read]] = {
     "markdown": _markdown,
     "mdx": _markdown,
     "notebook": _notebook,

@@ -1,5 +1,6 @@
 """`bookwise.toml` → what a book says about itself."""
 
+import os
 import re
 import tomllib
 from pathlib import Path
@@ -28,7 +29,7 @@ from bookwise.ingestion.reading import read_inside
 
 PROFILE_FILE = "bookwise.toml"
 MAX_FILE_BYTES = 256 * 1024 * 1024  #: no book may set its limit higher
-MAX_PROFILE_BYTES = 4 * 1024 * 1024
+MAX_PROFILE_BYTES = 1 * 1024 * 1024
 CHAPTER_MAX = 20
 LESSON_MAX = 15
 NUMBER_MAX = 1_000_000
@@ -249,12 +250,14 @@ def completed(profile: BookProfile, book_id: str) -> BookProfile:
 def read_profile(root: Path) -> BookProfile:
     """The book's own facts; the defaults where it has no `bookwise.toml`."""
     path = root / PROFILE_FILE
-    if not path.is_symlink() and not path.exists():
+    if not os.path.lexists(path):
         return BookProfile()
     try:
         return BookProfile.model_validate(tomllib.loads(_text(root)))
     except tomllib.TOMLDecodeError as error:
         raise _misconfigured(path, f"it is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise _misconfigured(path, "it is nested too deeply") from error
     except ValidationError as error:
         raise _misconfigured(path, complaints(error, BookProfile)) from error
 

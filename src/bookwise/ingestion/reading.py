@@ -1,5 +1,6 @@
 """A file inside a book → its bytes: regular, inside the root, whole, and not larger than allowed."""
 
+import errno
 import hashlib
 import os
 import stat
@@ -7,10 +8,9 @@ from pathlib import Path
 
 from bookwise.domain.errors import BadLesson
 
-# A FIFO that took a lesson's place must not hang the open, nor a terminal become ours.
-_OPEN_FLAGS = (
-    os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
-) | getattr(os, "O_BINARY", 0)
+# A pipe that took a lesson's place must not hang the open, nor a terminal become ours.
+_FILE = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY | os.O_NOFOLLOW
+_FOLDER = os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
 def sha256(raw: bytes) -> str:
@@ -25,7 +25,7 @@ def read_inside(root: Path, relative: bytes, limit: int) -> bytes:
             raw = _read_once(root, relative, limit, shown)
             if raw is not None:
                 return raw
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise BadLesson("changed", f"{shown} is gone.", advice="Run again.") from error
     except PermissionError as error:
         raise BadLesson("permission", f"{shown} may not be read.", advice="Allow reading it.") from error
@@ -36,26 +36,50 @@ def read_inside(root: Path, relative: bytes, limit: int) -> bytes:
 
 def _read_once(root: Path, relative: bytes, limit: int, shown: str) -> bytes | None:
     """The bytes, or None when they changed under the reader."""
-    real_root = os.path.realpath(os.fsencode(root))
-    real = os.path.realpath(os.path.join(real_root, relative), strict=True)
-    if not is_inside(real, real_root):
-        raise BadLesson("symlink-outside", f"{shown} leads out of the book's folder.")
-    descriptor = os.open(real, _OPEN_FLAGS | getattr(os, "O_NOFOLLOW", 0))
-    with os.fdopen(descriptor, "rb") as file:
-        before = os.fstat(file.fileno())
+    descriptor = _opened(os.path.realpath(os.fsencode(root)), relative, shown)
+    try:
+        before = os.fstat(descriptor)
         if not stat.S_ISREG(before.st_mode):
             raise BadLesson("not-a-file", f"{shown} is not a regular file.")
         if before.st_size > limit:
             raise _too_large(shown, before.st_size, limit)
-        raw = file.read(limit + 1)
-        after = os.fstat(file.fileno())
-    # A folder on the way may have become a link after it was resolved.
-    if os.path.realpath(real) != real:
-        return None
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            raw = file.read(limit + 1)
+        after = os.fstat(descriptor)
+    finally:
+        os.close(descriptor)
     if len(raw) > limit:
         raise _too_large(shown, len(raw), limit)
     steady = (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns)
     return raw if steady and len(raw) == after.st_size else None
+
+
+def _opened(root: bytes, relative: bytes, shown: str) -> int:
+    """A descriptor of the file. Links are resolved first and then never followed while opening, so that
+    nothing can be slipped in between."""
+    parts = relative.split(b"/")
+    if b".." not in parts and b"" not in parts:
+        try:
+            return _opened_without_links(root, parts)
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.ENOTDIR):
+                raise
+    real = os.path.realpath(os.path.join(root, relative), strict=True)
+    if not is_inside(real, root):
+        raise BadLesson("symlink-outside", f"{shown} leads out of the book's folder.")
+    return _opened_without_links(root, real.removeprefix(root).strip(b"/").split(b"/"))
+
+
+def _opened_without_links(root: bytes, parts: list[bytes]) -> int:
+    folder = os.open(root, _FOLDER)
+    try:
+        for part in parts[:-1]:
+            inner = os.open(part, _FOLDER, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(parts[-1], _FILE, dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def _too_large(shown: str, size: int, limit: int) -> BadLesson:

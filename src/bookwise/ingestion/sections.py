@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from bookwise.domain.books import Block, Section, SiteKind
+from bookwise.domain.books import Block, BlockKind, Section, SiteKind
 from bookwise.ingestion.anchors import Slugger
 
 
@@ -19,7 +19,7 @@ class Heading:
 
     @property
     def block(self) -> Block:
-        kind = "text" if self.quoted else "heading"
+        kind: BlockKind = "text" if self.quoted else "heading"
         return Block(kind=kind, text=f"{'#' * self.level} {self.title}")
 
 

@@ -24,10 +24,10 @@ _APART = "br hr p div li ul ol dl dt dd tr table section article details summary
 _INLINE = """
 a abbr address area aside audio b base bdi bdo body button canvas caption center cite code col colgroup data
 datalist del dfn dialog em embed fieldset figcaption figure font footer form h1 h2 h3 h4 h5 h6 head header
-hgroup html i iframe img input ins kbd label legend link main map mark math menu meta meter nav noscript object
-optgroup output param picture progress q rp rt ruby s samp script search select slot small source span strike
-strong style sub sup svg path g rect circle line tbody td template textarea tfoot th thead time title track tt
-u var video wbr
+hgroup html i iframe img input ins kbd label legend link main map mark math menu meta meter nav noscript
+object optgroup output param picture progress q rp rt ruby s samp script search select slot small source
+span strike strong style sub sup svg path g rect circle line tbody td template textarea tfoot th thead time
+title track tt u var video wbr
 """
 _GAPS = frozenset(_APART.split())
 _HTML_NAMES = _GAPS | frozenset(_INLINE.split())
@@ -48,7 +48,7 @@ class Tag:
     def attribute(self, *names: str) -> str:
         """The first of these attributes that holds plain text."""
         found = {m[1]: m[2] or m[3] or m[4] or "" for m in _ATTRIBUTE.finditer(self.source)}
-        return html.unescape(next((found[name] for name in names if found.get(name)), ""))
+        return " ".join(html.unescape(next((found[name] for name in names if found.get(name)), "")).split())
 
     @property
     def text(self) -> str:
@@ -207,7 +207,7 @@ class _Reader:
         name = tag.name.lower()
         if words := tag.text:
             return f"{words} "
-        if name in ("td", "th") and self._raw:
+        if name in ("td", "th"):
             return "| " if not tag.closing else " "
         return " " if name in _GAPS else ""
 

@@ -4,13 +4,14 @@ import errno
 import os
 import stat
 import unicodedata
+from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote_from_bytes
 
 from bookwise.domain.books import LessonFormat
-from bookwise.domain.errors import BadLesson, BadSource
+from bookwise.domain.errors import BadLesson
 from bookwise.domain.jobs import LeftOut, Unreadable
 from bookwise.ingestion.decode import decode
 from bookwise.ingestion.reading import is_inside, read_inside
@@ -58,6 +59,7 @@ class Tree:
 
     root: Path
     raw_paths: dict[str, bytes]  #: name → path on disk, relative to the root
+    linked: frozenset[str] = frozenset()  #: names that lead over a link
     left_out: tuple[LeftOut, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
 
@@ -67,12 +69,12 @@ class Tree:
     def read(self, name: str, limit: int) -> bytes:
         return read_inside(self.root, self.raw_paths[name], limit)
 
-    def text(self, name: str) -> str:
+    def text(self, name: str, limit: int = MAX_SITE_FILE_BYTES) -> str:
         """A site's own file as text; empty when it is absent or cannot be read."""
         if name not in self.raw_paths:
             return ""
         try:
-            return decode(self.read(name, MAX_SITE_FILE_BYTES))
+            return decode(self.read(name, limit))
         except BadLesson:
             return ""
 
@@ -91,6 +93,7 @@ class _Walk:
 
     root: bytes
     raw_paths: dict[str, bytes] = field(default_factory=dict)
+    linked: set[str] = field(default_factory=set)
     left_out: list[LeftOut] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     entered_by_link: set[bytes] = field(default_factory=set)
@@ -100,7 +103,9 @@ class _Walk:
             with os.scandir(os.path.join(self.root, folder.raw)) as found:
                 entries = {entry.name: entry for entry in found}
         except OSError as error:
-            self._no_entry(folder, error)
+            reason = "permission" if isinstance(error, PermissionError) else "unreadable"
+            message = f"The folder {folder.name} cannot be read: {error.strerror}."
+            self.unreadable.append(Unreadable(source_file=folder.name, reason=reason, message=message))
             return
         is_project = not folder.raw or any(_is_project_file(raw) for raw in entries)
         for raw, name in source_names(entries).items():
@@ -117,15 +122,6 @@ class _Walk:
             else:
                 self._file(child, is_regular=entries[raw].is_file(follow_symlinks=False))
 
-    def _no_entry(self, folder: _Folder, error: OSError) -> None:
-        if not folder.raw:
-            raise BadSource(
-                f"The folder cannot be read: {error.strerror}.", advice="Allow reading it, or name another."
-            ) from error
-        reason = "permission" if isinstance(error, PermissionError) else "unreadable"
-        message = f"The folder {folder.name} cannot be read: {error.strerror}."
-        self.unreadable.append(Unreadable(source_file=folder.name, reason=reason, message=message))
-
     def _folder(self, child: _Folder, name: str, *, is_project: bool) -> Iterator[_Folder]:
         why = _no_book_folder(name, is_project=is_project)
         if format_of(name):
@@ -141,6 +137,8 @@ class _Walk:
     def _file(self, child: _Folder, *, is_regular: bool) -> None:
         if is_regular:
             self.raw_paths[child.name] = child.raw
+            if child.linked:
+                self.linked.add(child.name)
         elif format_of(child.name):
             self._leave_out(child.name, "not-a-file", "a pipe, socket or device")
 
@@ -157,7 +155,7 @@ class _Walk:
             if stat.S_ISDIR(mode) or format_of(child.name):
                 self._leave_out(child.name, "symlink-outside", "leads out of the book's folder")
         elif not stat.S_ISDIR(mode):
-            self._file(child, is_regular=stat.S_ISREG(mode))
+            self._file(replace(child, linked=True), is_regular=stat.S_ISREG(mode))
         elif is_inside(child.real, real) or real in self.entered_by_link:
             self._leave_out(child.name + "/", "symlink-loop", "leads to a folder that is read already")
         else:
@@ -172,12 +170,15 @@ def walk(root: Path) -> Tree:
     """All files below the root but those in folders that never hold a book."""
     real = os.path.realpath(os.fsencode(root))
     state = _Walk(root=real)
-    waiting = [_Folder(raw=b"", name="", real=real)]
-    while waiting:
-        waiting.extend(state.enter(waiting.pop()))
+    direct = [_Folder(raw=b"", name="", real=real)]
+    linked: deque[_Folder] = deque()
+    while direct or linked:
+        for folder in list(state.enter(direct.pop() if direct else linked.popleft())):
+            (linked if folder.linked else direct).append(folder)
     return Tree(
         root=root,
         raw_paths=dict(sorted(state.raw_paths.items())),
+        linked=frozenset(state.linked),
         left_out=tuple(sorted(state.left_out, key=lambda left: left.source_file)),
         unreadable=tuple(sorted(state.unreadable, key=lambda broken: broken.source_file)),
     )

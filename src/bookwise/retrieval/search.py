@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 
 from bookwise.domain.books import Chunk, Vector
-from bookwise.domain.search import Candidate, Hit, Live, SearchQuery, SearchResult, Timings
+from bookwise.domain.search import Hit, Live, SearchQuery, SearchResult, Timings
 from bookwise.ports import Catalog, Embedder, LessonIndex
-from bookwise.retrieval.fuse import FusionOptions, ranked, strength
+from bookwise.retrieval.fuse import FusionOptions, Ranked, ranked
 
 POOL = 50
 READ_AHEAD = 3
@@ -39,11 +39,11 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
     hits = tuple(
         Hit(
             chunk=chunk,
-            score=calibration.similarity(strength(candidate, kit.fusion)),
-            cosine=candidate.cosine,
-            lexical=candidate.lexical,
+            score=calibration.similarity(found_by.strength),
+            cosine=found_by.candidate.cosine,
+            lexical=found_by.candidate.lexical,
         )
-        for candidate, chunk in chunks
+        for found_by, chunk in chunks
     )
     timings = Timings(
         embed_ms=(embedded - started) * 1e3,
@@ -55,7 +55,7 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
 
 async def _best_live(
     vector: Vector, query: SearchQuery, kit: SearchKit
-) -> tuple[int, list[tuple[Candidate, Chunk]]]:
+) -> tuple[int, list[tuple[Ranked, Chunk]]]:
     """How many chunks either leg proposed, and the best of them that readers may see."""
     pool = max(POOL, query.limit)
     while True:
@@ -72,10 +72,10 @@ async def _best_live(
 
 
 async def _first_live(
-    candidates: Sequence[Candidate], live: Live, limit: int, index: LessonIndex
-) -> tuple[list[tuple[Candidate, Chunk]], bool]:
+    candidates: Sequence[Ranked], live: Live, limit: int, index: LessonIndex
+) -> tuple[list[tuple[Ranked, Chunk]], bool]:
     """The first `limit` candidates that are live and say something new, and whether any was hidden."""
-    best: list[tuple[Candidate, Chunk]] = []
+    best: list[tuple[Ranked, Chunk]] = []
     seen: set[str] = set()
     hidden = False
     async for candidate, chunk in _read(candidates, limit + READ_AHEAD, index):
@@ -90,10 +90,10 @@ async def _first_live(
 
 
 async def _read(
-    candidates: Sequence[Candidate], batch: int, index: LessonIndex
-) -> AsyncIterator[tuple[Candidate, Chunk | None]]:
+    candidates: Sequence[Ranked], batch: int, index: LessonIndex
+) -> AsyncIterator[tuple[Ranked, Chunk | None]]:
     for start in range(0, len(candidates), batch):
         wanted = candidates[start : start + batch]
-        chunks = await index.read([candidate.ref for candidate in wanted])
+        chunks = await index.read([found.candidate.ref for found in wanted])
         for candidate, chunk in zip(wanted, chunks, strict=True):
             yield candidate, chunk

@@ -1,5 +1,12 @@
 """Databases for the adapters' own tests."""
 
-from tests.support.databases import database, database_url, postgres
+from tests.support.databases import (
+    database,
+    database_url,
+    migrated_postgres,
+    migrated_sqlite,
+    migrated_url,
+    postgres,
+)
 
-__all__ = ["database", "database_url", "postgres"]
+__all__ = ["database", "database_url", "migrated_postgres", "migrated_sqlite", "migrated_url", "postgres"]

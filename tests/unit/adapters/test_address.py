@@ -1,6 +1,7 @@
 """A database URL becomes an address that can be shown."""
 
 from pathlib import Path
+from traceback import format_exception
 
 import pytest
 
@@ -71,11 +72,9 @@ def test_a_url_that_cannot_be_read_is_refused_without_quoting_it(url: str) -> No
         parse_address(url)
     error = refused.value
     assert error.advice
-    assert "hunter2" not in f"{error.message} {error.advice} {error.__cause__} {error.__context__}" or (
-        error.__suppress_context__
-    )
-    assert "hunter2" not in error.message
-    assert "12345" not in error.message
+    shown = "".join(format_exception(error))
+    assert "hunter2" not in shown
+    assert "12345" not in shown
 
 
 @pytest.mark.parametrize("name", ["a.db", "with space.db", "100%.db", "a?b#c&d.db", "%41.db", "ü 机.db"])

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 from types import TracebackType
 from typing import Self
 
@@ -144,21 +145,26 @@ class EmbeddingService:
 
     async def _attempt(self, content: bytes, *, most_bytes: int, left: float) -> bytes | Trouble:
         within = min(self._patience.answer_within, left)
+        client = self._open()  # before the clock runs: it reads the machine's certificates
         try:
             with anyio.fail_after(within):
-                return await self._exchange(content, most_bytes)
+                return await self._exchange(client, content, most_bytes)
         except TimeoutError:
             return Trouble(what=f"did not answer within {within:.3g} s")
+        except (
+            httpx2.InvalidURL
+        ) as error:  # the client looks at every Location, also where it does not follow
+            raise refusal(302, self._wire) from error
         except httpx2.RequestError as error:
             return Trouble(what=f"cannot be reached ({type(error).__name__})")
 
-    async def _exchange(self, content: bytes, most_bytes: int) -> bytes | Trouble:
+    async def _exchange(self, client: httpx2.AsyncClient, content: bytes, most_bytes: int) -> bytes | Trouble:
         wire = self._wire
         headers = {
             "Authorization": f"Bearer {wire.key.get_secret_value()}",
             "Content-Type": "application/json",
         }
-        async with self._open().stream("POST", wire.url, content=content, headers=headers) as response:
+        async with client.stream("POST", wire.url, content=content, headers=headers) as response:
             status = response.status_code
             if status in WORTH_ANOTHER_ATTEMPT or status >= 500:
                 return Trouble(what=f"answered HTTP {status}", wait=retry_after(response.headers))
@@ -169,7 +175,9 @@ class EmbeddingService:
     def _open(self) -> httpx2.AsyncClient:
         if self._client is None:
             # An attempt is bounded as a whole; time-outs between two bytes would let an answer drip for ever.
-            self._client = httpx2.AsyncClient(timeout=None, headers={"User-Agent": "bookwise"})
+            no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+            headers = {"User-Agent": "bookwise"}
+            self._client = httpx2.AsyncClient(timeout=None, headers=headers, cookies=no_cookies)
         return self._client
 
     def _gave_up(self, trouble: Trouble, attempts: int) -> EmbedderUnavailable:

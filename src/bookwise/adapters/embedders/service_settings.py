@@ -12,7 +12,8 @@ def service_url(text: str, setting: str) -> str:
         url = httpx2.URL(text.strip())
     except httpx2.InvalidURL:
         url = httpx2.URL("")
-    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+    named = url.host and "%" not in url.host and (url.port is None or 1 <= url.port <= 65_535)
+    if url.scheme not in ("http", "https") or not named or url.userinfo:
         raise Misconfigured(
             f"{setting} is not the address of a service.",
             advice=f"Set {setting} to an address such as https://host/v1, without user name or password.",

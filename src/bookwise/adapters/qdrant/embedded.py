@@ -21,6 +21,7 @@ from bookwise.adapters.qdrant.schema import (
     TENANT,
     TEXT_FIELDS,
     WORDS,
+    lesson_of,
     point_id,
     to_chunk,
     to_payload,
@@ -33,7 +34,7 @@ T = TypeVar("T")
 
 IDENTITY_FILE = "bookwise-index.json"
 BM25_SATURATION = 1.2
-BM25_MEAN_WORDS = 110.0
+BM25_MEAN_WORDS = 80.0
 #: Up to here every vector is compared exactly; beyond, one-bit vectors choose and exact ones decide.
 EXACT_UP_TO = 5_000
 OVERSAMPLING = 8.0
@@ -161,7 +162,7 @@ class EmbeddedIndex:
         chunk = embedded.chunk
         vectors: dict[str, Any] = {
             DENSE: list(embedded.vector),
-            WORDS: self._words.embed_document(chunk.embedding_text or chunk.text),
+            WORDS: self._words.embed_document(_lexical_text(chunk)),
         }
         payload = to_payload(chunk) | {
             "embedding_model": embedded.embedding_model,
@@ -182,7 +183,7 @@ class EmbeddedIndex:
         self._rarity.cache_clear()
 
     def _read(self, refs: list[str]) -> list[Chunk | None]:
-        found = {record.id: record.payload for record in self._shard.retrieve(refs, True, False)}
+        found = {str(record.id): record.payload for record in self._shard.retrieve(refs, True, False)}
         return [to_chunk(payload) if (payload := found.get(ref)) else None for ref in refs]
 
     def _scroll(self, conditions: list[Any]) -> list[Chunk]:
@@ -223,14 +224,16 @@ class EmbeddedIndex:
         cosines, scores = cosines | more_cosines, scores | more_scores
         most = self._most_possible(terms, within.book_id)
         return [
-            Candidate(ref=ref, cosine=cosine, lexical=min(1.0, scores.get(ref, 0.0) / most))
+            Candidate(
+                ref=ref, lesson=lesson_of(ref), cosine=cosine, lexical=min(1.0, scores.get(ref, 0.0) / most)
+            )
             for ref, cosine in cosines.items()
         ]
 
     def _ask(self, *queries: qdrant.QueryRequest | None) -> list[dict[str, float]]:
         asked = [query for query in queries if query is not None]
         answers = iter(self._shard.query_batch(qdrant.QueryBatchRequest(asked)) if asked else [])
-        return [{p.id: p.score for p in next(answers)} if query is not None else {} for query in queries]
+        return [{str(p.id): p.score for p in next(answers)} if query is not None else {} for query in queries]
 
     def _by_meaning(
         self, vector: list[float], wanted: qdrant.Filter, limit: int, *, exact: bool = False
@@ -280,6 +283,13 @@ class EmbeddedIndex:
             return math.log(2 * self._count + 2)
         weights = found[0].vector[WORDS]
         return float(found[0].score / weights.values[weights.indices.index(term)])
+
+
+def _lexical_text(chunk: Chunk) -> str:
+    """A word of the title path counts like three words of the text."""
+    where = chunk.locator
+    titles = " ".join((where.page_title, *where.heading_path))
+    return f"{titles}\n{titles}\n{titles}\n{chunk.text}"
 
 
 def _these(refs: list[str]) -> qdrant.Filter:

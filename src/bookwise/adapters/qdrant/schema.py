@@ -1,12 +1,12 @@
 """Chunk ↔ Qdrant payload, and which payload fields are indexed."""
 
+import hashlib
 import uuid
 from datetime import datetime
 from typing import Any
 
 from bookwise.domain.books import Audience, Chunk, Locator
 
-NAMESPACE = uuid.UUID("6ba7b810-9dad-11d1-80b4-00c04fd430c8")
 DENSE = "dense"
 WORDS = "words"
 TENANT = "book_id"
@@ -32,8 +32,15 @@ Payload = dict[str, Any]
 
 
 def point_id(chunk: Chunk) -> str:
-    """Chunk and revision: an unchanged chunk of a new revision never overwrites what readers still see."""
-    return str(uuid.uuid5(NAMESPACE, f"{chunk.id}:{chunk.revision}"))
+    """One half for the lesson's revision, one for the chunk: an unchanged chunk of a new revision never
+    overwrites what readers still see, and chunks of one lesson are known by their first half."""
+    lesson = hashlib.sha256(f"{chunk.lesson_id}:{chunk.revision}".encode()).digest()
+    return str(uuid.UUID(bytes=lesson[:8] + hashlib.sha256(chunk.id.encode()).digest()[:8]))
+
+
+def lesson_of(point: str) -> str:
+    """The half of a point's id that its lesson's revision gave it."""
+    return point[:18]
 
 
 def to_payload(chunk: Chunk) -> Payload:

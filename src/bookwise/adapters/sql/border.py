@@ -36,14 +36,14 @@ def translated(address: Address) -> Iterator[None]:
         yield
     except (exc.IntegrityError, BookwiseError):
         raise
-    except exc.StatementError as error:
-        if isinstance(error.orig, BookwiseError):  # a value that a column type refused
-            raise error.orig from None
-        _raise_known(error, address)
-        raise
     except (exc.SQLAlchemyError, OSError, OverflowError, Unreadable) as error:
-        _raise_known(error, address)
-        raise
+        refused = getattr(error, "orig", None)
+        if isinstance(refused, BookwiseError):  # by a column type, which SQLAlchemy wraps
+            raise refused from None
+        known = _translation(error, address)
+        if known is None:
+            raise
+        raise known from error
 
 
 def is_locked(error: exc.DBAPIError) -> bool:
@@ -54,12 +54,6 @@ def is_locked(error: exc.DBAPIError) -> bool:
 def worth_another_try(error: exc.DBAPIError) -> bool:
     """Whether the database undid the transaction only because another one was in its way."""
     return _state(error).startswith(_RETRY)
-
-
-def _raise_known(error: Exception, address: Address) -> None:
-    known = _translation(error, address)
-    if known is not None:
-        raise known from error
 
 
 def _translation(error: Exception, address: Address) -> BookwiseError | None:

@@ -9,7 +9,7 @@ from sqlalchemy import Connection, text
 
 from bookwise.adapters.sql.versions import HEAD, refuse_unknown, stored_version
 
-_ADVISORY_LOCK = text("SELECT pg_advisory_xact_lock(7020863914)")
+ADVISORY_LOCK = text("SELECT pg_advisory_xact_lock(7020863914)")
 
 # Alembic keeps the migration it runs in module globals, so one process runs one at a time.
 ONE_AT_A_TIME = Lock()
@@ -26,7 +26,7 @@ def script_config() -> Config:
 def migrate(connection: Connection, database: str) -> None:
     """Brings the tables to `HEAD` inside the caller's transaction, which holds off all other writers."""
     if connection.dialect.name == "postgresql":
-        connection.execute(_ADVISORY_LOCK)
+        connection.execute(ADVISORY_LOCK)
     version = stored_version(connection)
     refuse_unknown(version, database)
     if version == HEAD:

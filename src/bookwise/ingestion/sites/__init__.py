@@ -1,5 +1,7 @@
 """Files of a folder → the kind of site it is, with all that this kind says about its lessons."""
 
+from collections.abc import Callable
+
 from bookwise.ingestion.names import folder_of, natural_key
 from bookwise.ingestion.profile import BookProfile
 from bookwise.ingestion.sites import docusaurus, fetched, jupyter_book, mdbook, mkdocs, sphinx
@@ -8,6 +10,8 @@ from bookwise.ingestion.sites.site import TEXTS, Site
 from bookwise.ingestion.walk import Tree, format_of
 
 __all__ = ["Site", "recognise"]
+
+Maker = Callable[[Tree, str, BookProfile], Site]
 
 MAX_DEPTH = 3  #: how far below the root a site may begin
 
@@ -18,8 +22,9 @@ def recognise(tree: Tree, profile: BookProfile, mirrors: frozenset[str] = frozen
         return fetched.fetched_site(tree)
     lessons = [name for name in tree.raw_paths if format_of(name) in TEXTS and name not in mirrors]
     for folder in _folders(tree, profile.book.language):
-        if _holds_most(folder, lessons) and (site := _site_in(tree, folder, profile)):
-            return site
+        make = _maker(tree, folder, profile)
+        if make and _holds_most(folder, lessons):
+            return make(tree, folder, profile)
     return _by_its_lessons(tree, lessons, profile)
 
 
@@ -32,23 +37,23 @@ def _holds_most(folder: str, lessons: list[str]) -> bool:
     return 2 * sum(name.startswith(folder) for name in lessons) >= len(lessons)
 
 
-def _site_in(tree: Tree, folder: str, profile: BookProfile) -> Site | None:
+def _maker(tree: Tree, folder: str, profile: BookProfile) -> Maker | None:
+    """Who can read the site that begins in this folder."""
+
     def has(*names: str) -> bool:
         return any(tree.has(folder + name) for name in names)
 
     if has(*docusaurus.CONFIGS):
-        return docusaurus.docusaurus_site(tree, folder, profile)
+        return docusaurus.docusaurus_site
     if has(*mkdocs.CONFIGS):
-        return mkdocs.mkdocs_site(tree, folder, profile)
+        return mkdocs.mkdocs_site
     if tree.has(mdbook.summary_folder(tree, folder, profile) + mdbook.SUMMARY):
-        return mdbook.mdbook_site(tree, folder, profile)
+        return mdbook.mdbook_site
     if has(*jupyter_book.CONTENTS, *jupyter_book.MYST):
-        return jupyter_book.jupyter_book_site(tree, folder, profile)
+        return jupyter_book.jupyter_book_site
     if has(sphinx.CONFIG) and has("index.rst", "index.md"):
-        return sphinx.sphinx_site(tree, folder, profile)
-    if has(*docusaurus.SIDEBARS):
-        return docusaurus.docusaurus_site(tree, folder, profile)
-    return None
+        return sphinx.sphinx_site
+    return docusaurus.docusaurus_site if has(*docusaurus.SIDEBARS) else None
 
 
 def _by_its_lessons(tree: Tree, lessons: list[str], profile: BookProfile) -> Site:

@@ -5,13 +5,13 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from bookwise.domain.errors import BadSource
-from bookwise.ingestion.facts import Facts
 from bookwise.ingestion.names import one_line
 from bookwise.ingestion.profile import is_web_address
-from bookwise.ingestion.sites.site import Listed, Site, base_address
+from bookwise.ingestion.sites.site import Listed, Site, base_address, html_route
 from bookwise.ingestion.walk import Tree
 
 MANIFEST = "bookwise-site.json"
+MAX_MANIFEST_BYTES = 64 * 1024 * 1024
 
 
 def fetched_site(tree: Tree) -> Site:
@@ -32,7 +32,7 @@ def fetched_site(tree: Tree) -> Site:
         kind="site",
         title=one_line(manifest.get("title")) or (urlsplit(base_url).hostname or ""),
         base_url=base_url,
-        route=_by_manifest,
+        route=html_route,
         formats=frozenset({"html"}),
         listed=tuple(listed),
         unlisted_rule="not-in-manifest",
@@ -42,7 +42,7 @@ def fetched_site(tree: Tree) -> Site:
 
 def _manifest(tree: Tree) -> dict[str, Any]:
     try:
-        manifest = json.loads(tree.text(MANIFEST))
+        manifest = json.loads(tree.text(MANIFEST, MAX_MANIFEST_BYTES))
     except (ValueError, RecursionError) as error:
         raise _damaged("it is not valid JSON") from error
     if not isinstance(manifest, dict):
@@ -74,7 +74,3 @@ def _path_of(url: str, base_url: str) -> str:
     """The part of an address that numbers may be read from: below the site's own address."""
     path = unquote(url.removeprefix(base_url) if base_url else urlsplit(url).path).strip("/")
     return path if path.endswith(".html") else f"{path or 'index'}.html"
-
-
-def _by_manifest(path: str, facts: Facts) -> str:
-    return path

@@ -9,7 +9,7 @@ from bookwise.ingestion.facts import Facts
 from bookwise.ingestion.globs import matches
 from bookwise.ingestion.names import natural_key, one_line, slug, stem
 from bookwise.ingestion.profile import BookProfile
-from bookwise.ingestion.sites.site import Listed, Site, base_address, html_route
+from bookwise.ingestion.sites.site import Listed, Site, base_address, html_route, missing_files
 from bookwise.ingestion.sites.yaml_text import mapping, plain_values
 from bookwise.ingestion.walk import Tree
 
@@ -45,7 +45,7 @@ def jupyter_book_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
     contents = project.get("toc") if is_myst else parsed
     docs = f"{profile.book.docs}/" if profile.book.docs else folder
     listed, missing = _listed(tree, docs, contents)
-    warnings.extend(f"{config} names {name}, which is not there." for name in missing)
+    warnings.extend(missing_files(config, missing))
     return Site(
         kind="jupyter-book",
         docs=docs,
@@ -65,9 +65,7 @@ def _inner(value: Any, key: str) -> dict[str, Any]:
 
 def _listed(tree: Tree, docs: str, contents: Any) -> tuple[list[Listed], list[str]]:
     listed, missing = [], []
-    for count, entry in enumerate(_entries(contents)):
-        if count >= MAX_ENTRIES:
-            break
+    for entry in _entries(contents, iter(range(MAX_ENTRIES))):
         names = _files(tree, docs, entry.file)
         missing.extend([] if names else [entry.file])
         listed.extend(
@@ -90,30 +88,32 @@ def _files(tree: Tree, docs: str, file: str) -> list[str]:
     return [docs + file + ending for ending in ENDINGS if tree.has(docs + file + ending)][:1]
 
 
-def _entries(contents: Any) -> Iterator[_Entry]:
+def _entries(contents: Any, budget: Iterator[int]) -> Iterator[_Entry]:
     """Walks a table of contents in any of its formats; a part, or else a chapter, makes a group."""
     if isinstance(contents, list):
-        yield from _branch(contents, (), "", 0)
+        yield from _branch(contents, (), "", budget)
     elif isinstance(contents, dict):
         if file := one_line(contents.get("root")):
             yield _Entry(file=file, title="", breadcrumb=(), group="", leads=False)
-        for number, branch in enumerate(_branches(contents)):
-            yield from _branch(branch, (), "", number)
+        for branch in _branches(contents):
+            yield from _branch(branch, (), "", budget)
 
 
-def _branch(items: list[Any], crumbs: tuple[str, ...], group: str, number: int) -> Iterator[_Entry]:
+def _branch(items: list[Any], crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_Entry]:
     if len(crumbs) > MAX_DEPTH:
         return
     for place, item in enumerate(items):
+        if next(budget, None) is None:
+            return
         if not isinstance(item, dict):
             continue
         title = one_line(item.get("caption")) or one_line(item.get("title"))
         file = next((one_line(item[key]) for key in ("file", "glob", "pattern") if key in item), "")
-        own = group or f"{number}.{place}"
+        own = group or f"{place}:{title or file}"
         if file:
             yield _Entry(file=file, title=title, breadcrumb=_shown(crumbs), group=own, leads=not group)
         for branch in _branches(item):
-            yield from _branch(branch, (*crumbs, title), own, number)
+            yield from _branch(branch, (*crumbs, title), own, budget)
 
 
 def _branches(item: dict[str, Any]) -> list[list[Any]]:

@@ -1,28 +1,36 @@
 """An mdBook project → its site."""
 
+import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
-
 from bookwise.ingestion.facts import Facts
 from bookwise.ingestion.names import folder_of, one_line, stem
 from bookwise.ingestion.profile import BookProfile
-from bookwise.ingestion.sites.site import Listed, Site, html_route, inner_folder
+from bookwise.ingestion.sites.site import Listed, Site, html_route, inner_folder, missing_files
 from bookwise.ingestion.walk import Tree
 
 SUMMARY = "SUMMARY.md"
 
 
-@dataclass(slots=True)
-class _Open:
-    """An open list item: the title it gives to what stands below it."""
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
+_HEADING = re.compile(r"#{1,6}\s+(.*)")
+_ITEM = re.compile(r"(\s*)(?:[-*+]|[0-9]{1,9}[.)])\s+(?=\[)")
+_LINK = re.compile(
+    r"\s*\[((?:\\.|[^\[\]\\]|\[[^\[\]]*\])*)\]\(\s*(?:<([^<>]*)>|([^\s()]*(?:\([^()]*\)[^\s()]*)*))"
+)
+_MARKUP = re.compile(r"\\(?=[^\w\s])|[`*]")
 
-    title: str = ""
+
+@dataclass(frozen=True, slots=True)
+class _Item:
+    """An item of the list that is still open: the title it gives to what stands below it."""
+
+    indent: int
+    title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +50,7 @@ def mdbook_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
     for link in _links(tree.text(docs + SUMMARY)):
         name = docs + link.href
         if not tree.has(name):
-            missing.append(f"{docs}{SUMMARY} names {link.href}, which is not there.")
+            missing.append(link.href)
             continue
         group = f"{link.chapter}" if link.chapter else ""
         listed.append(
@@ -62,7 +70,7 @@ def mdbook_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
         listed=tuple(listed),
         unlisted_rule="not-in-summary",
         own_files=frozenset({docs + SUMMARY}),
-        warnings=(*warnings, *missing),
+        warnings=(*warnings, *missing_files(docs + SUMMARY, missing)),
     )
 
 
@@ -86,48 +94,30 @@ def _book_facts(tree: Tree, folder: str) -> tuple[dict[str, Any], list[str]]:
 
 
 def _links(summary: str) -> Iterator[_Link]:
-    """The links of a summary in order, with the titles above each of them."""
+    """The links of a summary, line by line, with the titles above each of them."""
     part, headings, chapter = "", 0, 0
-    items: list[_Open] = []
-    parsed = MarkdownIt("commonmark", {"maxNesting": 200}).parse(summary)
-    for before, token in zip([None, *parsed], parsed, strict=False):
-        if token.type == "list_item_open":
-            chapter += not items
-            items.append(_Open())
-        elif token.type == "list_item_close":
-            items.pop()
-        elif token.type == "inline" and before is not None and before.type == "heading_open":
+    items: list[_Item] = []
+    for line in _COMMENT.sub("", summary).splitlines():
+        if heading := _HEADING.match(line):
             # The first heading is the name of the summary, later ones are parts of the book.
             headings += 1
-            part = one_line(token.content) if headings > 1 else ""
-        elif token.type == "inline":
-            yield from _links_in(token, part, items, chapter)
-
-
-def _links_in(token: Token, part: str, items: list[_Open], chapter: int) -> Iterator[_Link]:
-    crumbs = tuple(crumb for crumb in (part, *(item.title for item in items[:-1])) if crumb)
-    for href, title in _targets(token.children or []):
-        if items:
-            items[-1].title = title
+            part, items = one_line(heading[1]) if headings > 1 else "", []
+        item = _ITEM.match(line)
+        link = _LINK.match(line, item.end() if item else 0)
+        if not link:
+            continue
+        indent = len(item[1].expandtabs(4)) if item else -1
+        items = [above for above in items if above.indent < indent]
+        chapter += bool(item and not items)
+        crumbs = tuple(crumb for crumb in (part, *(above.title for above in items)) if crumb)
+        title = one_line(_MARKUP.sub("", link[1]))
+        is_top = item is not None and not items
+        if item:
+            items.append(_Item(indent, title))
+        href = unquote(link[2] or link[3] or "").removeprefix("./").partition("#")[0]
         if href and "://" not in href:
-            is_top = len(items) == 1
-            number = chapter if items else 0
+            number = chapter if item else 0
             yield _Link(href=href, title=title, breadcrumb=crumbs, chapter=number, is_top=is_top)
-
-
-def _targets(inline: Sequence[Token]) -> Iterator[tuple[str, str]]:
-    href = None
-    words: list[str] = []
-    for token in inline:
-        if token.type == "link_open":
-            href, words = str(token.attrGet("href") or ""), []
-        elif token.type == "link_close" and href is not None:
-            yield unquote(href).removeprefix("./").partition("#")[0], one_line("".join(words))
-            href = None
-        elif token.type == "softbreak":
-            words.append(" ")
-        else:
-            words.append(token.content)
 
 
 def _route(path: str, facts: Facts) -> str:

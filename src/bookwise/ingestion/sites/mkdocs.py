@@ -8,7 +8,16 @@ from bookwise.domain.errors import BadSource
 from bookwise.ingestion.facts import Facts
 from bookwise.ingestion.names import folder_of, one_line, stem
 from bookwise.ingestion.profile import BookProfile
-from bookwise.ingestion.sites.site import INDEXES, Listed, Route, Site, base_address, html_route, inner_folder
+from bookwise.ingestion.sites.site import (
+    INDEXES,
+    Listed,
+    Route,
+    Site,
+    base_address,
+    html_route,
+    inner_folder,
+    missing_files,
+)
 from bookwise.ingestion.sites.yaml_text import plain_values
 from bookwise.ingestion.walk import Tree
 
@@ -37,7 +46,7 @@ def mkdocs_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
     facts = facts if isinstance(facts, dict) else {}
     docs = _docs_folder(folder, facts, profile)
     listed, missing = _listed(tree, docs, facts.get("nav"))
-    warnings.extend(f"{config}: the navigation names {name}, which is not there." for name in missing)
+    warnings.extend(missing_files(config, missing))
     return Site(
         kind="mkdocs",
         docs=docs,
@@ -58,9 +67,7 @@ def _docs_folder(folder: str, facts: dict[str, Any], profile: BookProfile) -> st
 
 def _listed(tree: Tree, docs: str, nav: Any) -> tuple[list[Listed], list[str]]:
     listed, missing = [], []
-    for count, entry in enumerate(_entries(nav, (), "", 0)):
-        if count >= MAX_ENTRIES:
-            break
+    for entry in _entries(nav, (), "", iter(range(MAX_ENTRIES))):
         name = docs + entry.path
         if tree.has(name):
             crumbs = entry.breadcrumb or None
@@ -70,21 +77,23 @@ def _listed(tree: Tree, docs: str, nav: Any) -> tuple[list[Listed], list[str]]:
     return listed, missing
 
 
-def _entries(nav: Any, crumbs: tuple[str, ...], group: str, depth: int) -> Iterator[_Entry]:
+def _entries(nav: Any, crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_Entry]:
     """Walks `[path, {title: path}, {title: [...]}]`; addresses and anything else are passed over."""
-    if not isinstance(nav, list) or depth > MAX_DEPTH:
+    if not isinstance(nav, list) or len(crumbs) > MAX_DEPTH:
         return
     for place, item in enumerate(nav):
         pairs = item.items() if isinstance(item, dict) else [("", item)]
         for title, value in pairs:
+            if next(budget, None) is None:
+                return
             named = one_line(title)
             if isinstance(value, str) and "://" not in value:
                 path = value.removeprefix("./")
                 if path.rpartition(".")[2].lower() in ("md", "markdown", "ipynb", "mdx", "rst"):
-                    yield _Entry(path=path, title=named, breadcrumb=crumbs, group=group)
+                    shown = tuple(crumb for crumb in crumbs if crumb)
+                    yield _Entry(path=path, title=named, breadcrumb=shown, group=group)
             elif isinstance(value, list):
-                inner = (*crumbs, named) if named else crumbs
-                yield from _entries(value, inner, group or f"{place}:{named}", depth + 1)
+                yield from _entries(value, (*crumbs, named), group or f"{place}:{named}", budget)
 
 
 def _excluded(patterns: object) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """What every kind of site says about its lessons: where they are, in which order, under which address."""
 
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote
 
@@ -12,6 +12,7 @@ from bookwise.ingestion.profile import is_web_address
 
 TEXTS: frozenset[LessonFormat] = frozenset({"markdown", "mdx", "rst", "notebook"})
 INDEXES = frozenset({"index", "readme"})
+MISSING_SHOWN = 20
 
 Route = Callable[[str, Facts], str]
 
@@ -90,6 +91,14 @@ def inner_folder(folder: str, named: str) -> str:
     if path.startswith(("..", "/")):
         return folder
     return "" if path == "." else f"{path}/"
+
+
+def missing_files(config: str, names: Iterable[str]) -> list[str]:
+    """Warnings about files that a configuration names and nobody wrote; the first few are named."""
+    missing = list(dict.fromkeys(names))
+    shown = [f"{config} names {name[:200]}, which is not there." for name in missing[:MISSING_SHOWN]]
+    more = len(missing) - MISSING_SHOWN
+    return [*shown, f"{config} names {more} more files that are not there."] if more > 0 else shown
 
 
 def html_route(path: str, facts: Facts) -> str:

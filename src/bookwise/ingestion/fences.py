@@ -4,6 +4,8 @@ import re
 
 from bookwise.domain.books import Block
 
+LONG_CODE = 1000  #: characters from which code inside a list becomes a block of its own
+
 _LANGUAGE = re.compile(r"\{?[\s.]*([^\s,{}:.]+)")
 
 

@@ -1,0 +1,1 @@
+"""Pages of a live site to bytes, without being led anywhere else."""

@@ -1,0 +1,74 @@
+"""Replies into what a caller of the embedding road sees of them."""
+
+import math
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from bookwise.adapters.embedders.service import (
+    EmbeddingService,
+    Patience,
+    Wire,
+)
+from bookwise.domain.errors import EmbedderUnavailable
+from tests.support.scripted_http import Reply, Request, scripted
+from tests.support.stopped_time import StoppedTime
+
+KEY = "a-secret-nobody-may-read"
+GOOD = Reply(json=[[3.0, 4.0]])
+
+
+def rows(answer: object) -> list[object]:
+    if not isinstance(answer, list):
+        raise ValueError("no list")
+    return answer
+
+
+def payload(texts: Sequence[str]) -> dict[str, object]:
+    return {"texts": list(texts)}
+
+
+def wire(url: str, **changes: Any) -> Wire:
+    facts: dict[str, Any] = {
+        "name": "The test service",
+        "url": f"{url}/embed",
+        "key": SecretStr(KEY),
+        "key_setting": "TEST_API_KEY",
+        "url_setting": "TEST_BASE_URL",
+        "size": 2,
+        "text_bytes": 100,
+        "batch_texts": 3,
+        "batch_tokens": 1_000,
+        "rows": rows,
+    }
+    return Wire(**{**facts, **changes})
+
+
+@asynccontextmanager
+async def service(
+    url: str, time: StoppedTime | None = None, *, answer_within: float = 5.0, **changes: Any
+) -> AsyncIterator[EmbeddingService]:
+    time = time or StoppedTime()
+    patience = Patience(answer_within=answer_within, sleep=time.sleep, clock=time.clock)
+    road = EmbeddingService(wire(url, **changes), patience)
+    try:
+        yield road
+    finally:
+        await road.aclose()
+
+
+async def failure(*replies: Reply, texts: Sequence[str] = ("one",), **changes: Any) -> EmbedderUnavailable:
+    """What the caller sees of these replies."""
+    async with scripted(*replies) as server, service(server.url, **changes) as road:
+        with pytest.raises(EmbedderUnavailable) as caught:
+            await road.vectors(texts, payload)
+    return caught.value
+
+
+def echo(request: Request) -> Reply:
+    """A vector for each text that is a number: the direction of that angle."""
+    angles = [float(text) for text in request.json["texts"]]
+    return Reply(json=[[math.cos(angle), math.sin(angle)] for angle in angles])

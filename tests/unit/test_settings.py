@@ -1,0 +1,115 @@
+"""Settings: from where, in which order, and what is refused at start."""
+
+from pathlib import Path
+
+import pytest
+
+from bookwise.domain.errors import Misconfigured
+from bookwise.settings import Settings, env_name, load_settings, show
+
+
+@pytest.fixture(autouse=True)
+def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder and an environment without settings."""
+    for field in Settings.model_fields:
+        monkeypatch.delenv(env_name(field), raising=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_defaults_need_no_configuration() -> None:
+    settings = load_settings()
+    assert settings.data_dir == Path(".bookwise")
+    assert settings.embedder == "minilm"
+    assert (settings.agent_top_k, settings.agent_score_threshold, settings.agent_max_turns) == (5, 0.0, 50)
+    assert settings.min_relevance_score == 0.3
+    assert settings.openai_model == "gpt-4o-mini"
+
+
+def test_a_flag_beats_the_environment_which_beats_dotenv_which_beats_toml(
+    clean_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (clean_place / "bookwise.toml").write_text('[settings]\ndata_dir = "toml"\nembedder = "hashing"\n')
+    assert load_settings().data_dir == Path("toml")
+    (clean_place / ".env").write_text("BOOKWISE_DATA_DIR=dotenv\n")
+    assert load_settings().data_dir == Path("dotenv")
+    monkeypatch.setenv("BOOKWISE_DATA_DIR", "environment")
+    assert load_settings().data_dir == Path("environment")
+    assert load_settings(data_dir=Path("flag")).data_dir == Path("flag")
+    assert load_settings().embedder == "hashing", "what only the toml says still counts"
+
+
+def test_an_unknown_name_is_refused_with_the_nearest_known_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOOKWISE_DATADIR", "x")
+    with pytest.raises(Misconfigured, match="BOOKWISE_DATADIR") as caught:
+        load_settings()
+    assert "BOOKWISE_DATA_DIR" in caught.value.advice
+
+
+def test_an_unknown_name_in_dotenv_or_toml_is_refused(clean_place: Path) -> None:
+    (clean_place / ".env").write_text("BOOKWISE_EMBEDER=minilm\n")
+    with pytest.raises(Misconfigured, match="BOOKWISE_EMBEDER"):
+        load_settings()
+    (clean_place / ".env").unlink()
+    (clean_place / "bookwise.toml").write_text("[settings]\ncolour = 1\n")
+    with pytest.raises(Misconfigured, match="settings.colour"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("BOOKWISE_EMBEDDER", "word2vec", "minilm"),
+        ("AGENT_TOP_K", "0", "greater than or equal to 1"),
+        ("AGENT_TOP_K", "101", "less than or equal to 100"),
+        ("AGENT_TOP_K", "many", "integer"),
+        ("AGENT_SCORE_THRESHOLD", "1.1", "less than or equal to 1"),
+        ("MIN_RELEVANCE_SCORE", "-0.1", "greater than or equal to 0"),
+        ("OPENAI_BASE_URL", "ftp://x", "http"),
+        ("QDRANT_URL", "localhost:6333", "http"),
+        ("BOOKWISE_SITE_MAX_PAGES", "0", "greater than or equal to 1"),
+        ("QDRANT_COLLECTION_NAME", "a/b", "pattern"),
+    ],
+)
+def test_a_bad_value_is_named_with_its_range(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(Misconfigured, match=name) as caught:
+        load_settings()
+    assert said in caught.value.message
+
+
+def test_a_secret_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://u:canary@localhost/b")
+    settings = load_settings()
+    assert "canary" not in repr(settings)
+    assert "canary" not in repr(show(settings))
+    assert {s.name: s.value for s in show(settings)}["OPENAI_API_KEY"] == "********"
+
+
+def test_a_secret_with_a_line_break_is_refused_without_repeating_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COHERE_API_KEY", "canary\nsecond line")
+    with pytest.raises(Misconfigured, match="COHERE_API_KEY") as caught:
+        load_settings()
+    assert "canary" not in caught.value.message
+
+
+def test_config_show_says_where_each_value_came_from(
+    clean_place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (clean_place / ".env").write_text("AGENT_TOP_K=7\n")
+    (clean_place / "bookwise.toml").write_text("[settings]\nsite_max_pages = 9\n")
+    monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
+    shown = {s.name: (s.value, s.source) for s in show(load_settings())}
+    assert shown["AGENT_TOP_K"] == ("7", ".env")
+    assert shown["BOOKWISE_SITE_MAX_PAGES"] == ("9", "bookwise.toml")
+    assert shown["BOOKWISE_EMBEDDER"] == ("hashing", "environment")
+    assert shown["MIN_RELEVANCE_SCORE"] == ("0.3", "default")
+
+
+def test_without_a_home_the_cache_is_in_the_data_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    assert load_settings().cache_folder == Path(".bookwise/cache")
