@@ -81,7 +81,8 @@ class Catalog(Protocol):
     the commit points of road one: one transaction each, durable when they return."""
 
     async def register(self, book: Book) -> None:
-        """Creates the book or updates its facts. Its lessons are untouched."""
+        """Creates the book or updates its facts. Lessons that another index held are forgotten: from here on
+        readers are served from this one."""
 
     async def books(self) -> list[Book]:
         """All books, by id."""
@@ -140,4 +141,4 @@ class JobStore(Protocol):
     async def outcomes(self, job_id: int) -> list[LessonOutcome]: ...
 
     async def interrupt_running(self) -> int:
-        """Fails every job left queued or running by a process that is gone; returns how many."""
+        """Fails every job that an earlier holder of this index left queued or running; returns how many."""

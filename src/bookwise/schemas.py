@@ -355,7 +355,5 @@ class SearchResponse(_Shape):
             hardware_tier_filter=found.query.filter.hardware_tier,
             module_filter=found.query.filter.module,
             book_id=found.query.filter.book_id,
-            timings=SearchTimings(
-                embed_ms=timings.embed_ms, index_ms=timings.index_ms, total_ms=timings.total_ms
-            ),
+            timings=SearchTimings(embed_ms=timings.embed_ms, index_ms=timings.index_ms, total_ms=timings.total_ms),
         )

@@ -22,7 +22,7 @@ EmbedderName = Literal["minilm", "openai", "cohere", "hashing"]
 
 def _seed(name: str, default: Any, text: str, **limits: Any) -> Any:
     """A setting under its own name, without the BOOKWISE_ prefix."""
-    return Field(default, validation_alias=AliasChoices(name), description=text, **limits)
+    return Field(default=default, validation_alias=AliasChoices(name), description=text, **limits)
 
 
 class Settings(BaseSettings):
@@ -32,40 +32,33 @@ class Settings(BaseSettings):
         env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True, validate_default=True
     )
 
-    data_dir: Path = Field(Path(".bookwise"), description="Folder that holds all state.")
+    data_dir: Path = Field(default=Path(".bookwise"), description="Folder that holds all state.")
     cache_dir: Path | None = Field(
-        None,
+        default=None,
         description="Folder for files that can be made again (the built model). Default: the user's cache.",
     )
-    embedder: EmbedderName = Field("minilm", description="Which embedder turns texts into vectors.")
+    embedder: EmbedderName = Field(default="minilm", description="Which embedder turns texts into vectors.")
     model_dir: Path | None = Field(
-        None, description="Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2."
+        default=None, description="Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2."
     )
     embed_workers: int = Field(
-        0, ge=0, le=256, description="Threads that embed at the same time; 0 means one per core."
+        default=0, ge=0, le=256, description="Threads that embed at the same time; 0 means one per core."
     )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        "warning", description="How much is written to stderr."
-    )
-    site_allow_private: bool = Field(False, description="Allow live sites on private or loopback addresses.")
-    site_max_pages: int = Field(2_000, ge=1, le=100_000, description="Pages fetched of a live site.")
+    site_allow_private: bool = Field(default=False, description="Allow live sites on private or loopback addresses.")
+    site_max_pages: int = Field(default=2_000, ge=1, le=100_000, description="Pages fetched of a live site.")
     embed_timeout_seconds: float = Field(
-        60.0, gt=0, le=600, description="Deadline of one call to an embedding service, retries included."
+        default=60.0, gt=0, le=600, description="Deadline of one call to an embedding service, retries included."
     )
 
-    openai_api_key: SecretStr | None = _seed(
-        "OPENAI_API_KEY", None, "Key for the OpenAI-compatible endpoint."
-    )
+    openai_api_key: SecretStr | None = _seed("OPENAI_API_KEY", None, "Key for the OpenAI-compatible endpoint.")
     openai_model: str = _seed("OPENAI_MODEL", "gpt-4o-mini", "Language model.", min_length=1)
     openai_base_url: str = _seed("OPENAI_BASE_URL", OPENAI_URL, "OpenAI-compatible endpoint.")
     openai_embedding_model: str = Field(
-        "text-embedding-3-small", description="Embedding model of the OpenAI embedder.", min_length=1
+        default="text-embedding-3-small", description="Embedding model of the OpenAI embedder.", min_length=1
     )
     cohere_api_key: SecretStr | None = _seed("COHERE_API_KEY", None, "Key for Cohere.")
-    cohere_model: str = _seed(
-        "COHERE_MODEL", "embed-english-v3.0", "Embedding model of Cohere.", min_length=1
-    )
-    cohere_base_url: str = Field(COHERE_URL, description="Cohere's endpoint.")
+    cohere_model: str = _seed("COHERE_MODEL", "embed-english-v3.0", "Embedding model of Cohere.", min_length=1)
+    cohere_base_url: str = Field(default=COHERE_URL, description="Cohere's endpoint.")
     qdrant_url: str | None = _seed("QDRANT_URL", None, "Qdrant server; embedded when empty.")
     qdrant_api_key: SecretStr | None = _seed("QDRANT_API_KEY", None, "Key for the Qdrant server.")
     qdrant_collection_name: str = _seed(
@@ -170,9 +163,7 @@ def refuse_unknown(environment: Mapping[str, str | None]) -> None:
     known = {env_name(field) for field in Settings.model_fields}
     for name in environment:
         if name.upper().startswith(PREFIX) and name.upper() not in known:
-            raise Misconfigured(
-                f"Unknown setting {name}.", advice=f"Did you mean {_nearest(name.upper(), known)}?"
-            )
+            raise Misconfigured(f"Unknown setting {name}.", advice=f"Did you mean {_nearest(name.upper(), known)}?")
 
 
 def _nearest(name: str, known: set[str]) -> str:

@@ -76,7 +76,7 @@ async def open_app(settings: Settings, *, warm: bool = False) -> AsyncIterator[A
         folder = index_folder(settings, facts.fingerprint)
         index = await stack.enter_async_context(open_index(folder, size=facts.size))
         database = await stack.enter_async_context(open_database(database_url(settings)))
-        jobs = SqlJobs(database)
+        jobs = SqlJobs(database, holder=index.id)
         await jobs.interrupt_running()
         yield App(
             settings=settings,

@@ -133,12 +133,8 @@ async def test_all_records_are_activated_or_none(catalog: Catalog) -> None:
     assert await catalog.records("robots") == [record("loops")]
 
 
-@pytest.mark.parametrize(
-    "twin", [record("loops", "r2", lesson_id="x"), record("other", lesson_id="id-loops")]
-)
-async def test_two_lessons_of_one_activation_cannot_take_the_same_place(
-    catalog: Catalog, twin: LessonRecord
-) -> None:
+@pytest.mark.parametrize("twin", [record("loops", "r2", lesson_id="x"), record("other", lesson_id="id-loops")])
+async def test_two_lessons_of_one_activation_cannot_take_the_same_place(catalog: Catalog, twin: LessonRecord) -> None:
     await catalog.register(ROBOTS)
     with pytest.raises(InvalidInput, match="same"):
         await catalog.activate([record("loops"), twin])

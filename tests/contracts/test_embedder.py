@@ -116,9 +116,7 @@ async def test_different_texts_have_different_vectors(embedder: Embedder) -> Non
 async def test_more_texts_than_one_request_takes_come_back_in_order(embedder: Embedder) -> None:
     texts = [f"Lesson {number}." for number in range(100)]
     vectors = await embedder.embed_texts(texts)
-    assert [vectors[0], vectors[50], vectors[99]] == await embedder.embed_texts(
-        [texts[0], texts[50], texts[99]]
-    )
+    assert [vectors[0], vectors[50], vectors[99]] == await embedder.embed_texts([texts[0], texts[50], texts[99]])
 
 
 async def test_the_facts_name_the_embedder_and_never_change(embedder: Embedder) -> None:

@@ -5,6 +5,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
+
 from bookwise.adapters.qdrant.embedded import open_index
 from bookwise.domain.books import Audience
 from bookwise.domain.search import Filter
@@ -39,9 +40,7 @@ async def index(reopen: Open) -> LessonIndex:
     return await reopen()
 
 
-async def texts(
-    index: LessonIndex, vector: tuple[float, float], words: str = "zzz", **within: object
-) -> list[str]:
+async def texts(index: LessonIndex, vector: tuple[float, float], words: str = "zzz", **within: object) -> list[str]:
     found = await index.nearest(vector, words, within=Filter(book_id="book", **within), limit=10)  # type: ignore[arg-type]
     ranked = sorted(found, key=lambda c: -c.cosine)
     return [c.text.splitlines()[-1] for c in await index.read([c.ref for c in ranked]) if c]

@@ -145,9 +145,7 @@ async def test_killed_at_a_named_step_readers_see_old_or_new_and_a_second_run_he
 
 
 @pytest.mark.parametrize("order", ["activate-first", "delete-first"])
-async def test_this_suite_turns_red_when_the_commit_order_is_broken(
-    order: str, scene: Scene, tmp_path: Path
-) -> None:
+async def test_this_suite_turns_red_when_the_commit_order_is_broken(order: str, scene: Scene, tmp_path: Path) -> None:
     data = scene.again(tmp_path / "data")
     assert run(scene.root, data, "--order", order, "--kill", "index.stage:before:1") == -signal.SIGKILL
     with pytest.raises(AssertionError, match="the index holds"):

@@ -18,9 +18,7 @@ def sentence(seed: tuple[int, int]) -> str:
 
 
 SENTENCE = st.tuples(st.integers(0, 9_999), st.integers(1, 25)).map(sentence)
-PARAGRAPH = (
-    st.lists(SENTENCE, min_size=1, max_size=12).map(" ".join).map(lambda t: Block(kind="text", text=t))
-)
+PARAGRAPH = st.lists(SENTENCE, min_size=1, max_size=12).map(" ".join).map(lambda t: Block(kind="text", text=t))
 ITEMS = st.lists(SENTENCE, min_size=1, max_size=8)
 LIST = ITEMS.map(lambda items: Block(kind="list", text="\n".join(f"- {item}" for item in items)))
 CODE = st.lists(SENTENCE, min_size=1, max_size=20).map(

@@ -1,7 +1,6 @@
 """A filtered search returns exactly what a naive reading of the filter admits."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import anyio
 import pytest
@@ -85,9 +84,7 @@ def filters(draw: st.DrawFn) -> Filter:
 
 @given(filters())
 @settings(max_examples=150)
-def test_a_filtered_search_finds_all_and_only_what_the_filter_admits(
-    index: EmbeddedIndex, within: Filter
-) -> None:
+def test_a_filtered_search_finds_all_and_only_what_the_filter_admits(index: EmbeddedIndex, within: Filter) -> None:
     async def ids() -> set[str]:
         found = await index.nearest((1.0, 0.0), "robots", within=within, limit=len(LIBRARY))
         return {chunk.id for chunk in await index.read([c.ref for c in found]) if chunk}

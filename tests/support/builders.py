@@ -35,18 +35,14 @@ def section(title: str, *texts: str | Block, anchor: str = "") -> Section:
     blocks = [text if isinstance(text, Block) else Block(kind="text", text=text) for text in texts]
     heading = [Block(kind="heading", text=f"## {title}")] if title else []
     path = (title,) if title else ()
-    return Section(
-        heading_path=path, anchor=anchor or title.lower().replace(" ", "-"), blocks=(*heading, *blocks)
-    )
+    return Section(heading_path=path, anchor=anchor or title.lower().replace(" ", "-"), blocks=(*heading, *blocks))
 
 
 def lesson(*sections: Section, file: LessonFile | None = None, title: str = "Loops") -> Lesson:
     return Lesson(file=file or lesson_file(), title=title, sections=sections)
 
 
-def chunks_of(
-    made: Lesson, *, revision: str = "r1", options: ChunkOptions | None = None
-) -> tuple[Chunk, ...]:
+def chunks_of(made: Lesson, *, revision: str = "r1", options: ChunkOptions | None = None) -> tuple[Chunk, ...]:
     return chunk(made, options or ChunkOptions(), revision=revision, now=NOON)
 
 

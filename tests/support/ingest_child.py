@@ -75,7 +75,8 @@ async def main(arguments: argparse.Namespace) -> None:
         if arguments.kill:
             target, when, nth = arguments.kill.split(":")
             port, method = target.split(".")
-            kit = replace(kit, **{port: KillsAtCall(getattr(kit, port), method, when, int(nth))})
+            killer: Any = KillsAtCall(getattr(kit, port), method, when, int(nth))
+            kit = replace(kit, **{port: killer})
         await pipeline.ingest(discover(root, book_id="book"), root, kit, report=report)
 
 
@@ -87,6 +88,6 @@ if __name__ == "__main__":
     parser.add_argument("--order", choices=sorted(ORDERS))
     parsed = parser.parse_args()
     if parsed.order:
-        pipeline.publish = ORDERS[parsed.order]  # type: ignore[assignment]
+        pipeline.publish = ORDERS[parsed.order]  # type: ignore[attr-defined, assignment]
     pipeline.BATCH_CHUNKS = 4  # several batches even for a small book
     anyio.run(main, parsed)

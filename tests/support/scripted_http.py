@@ -69,9 +69,7 @@ class Server:
         self._talks.add(task)
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-                while (request := await _read_request(reader)) is not None and await self._serve(
-                    request, writer
-                ):
+                while (request := await _read_request(reader)) is not None and await self._serve(request, writer):
                     pass
         finally:
             self._talks.discard(task)

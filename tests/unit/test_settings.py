@@ -52,7 +52,7 @@ def test_an_unknown_name_in_dotenv_or_toml_is_refused(clean_place: Path) -> None
         load_settings()
     (clean_place / ".env").unlink()
     (clean_place / "bookwise.toml").write_text("[settings]\ncolour = 1\n")
-    with pytest.raises(Misconfigured, match="settings.colour"):
+    with pytest.raises(Misconfigured, match=r"settings\.colour"):
         load_settings()
 
 
@@ -71,9 +71,7 @@ def test_an_unknown_name_in_dotenv_or_toml_is_refused(clean_place: Path) -> None
         ("QDRANT_COLLECTION_NAME", "a/b", "pattern"),
     ],
 )
-def test_a_bad_value_is_named_with_its_range(
-    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bad_value_is_named_with_its_range(name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(name, value)
     with pytest.raises(Misconfigured, match=name) as caught:
         load_settings()
@@ -96,9 +94,7 @@ def test_a_secret_with_a_line_break_is_refused_without_repeating_it(monkeypatch:
     assert "canary" not in caught.value.message
 
 
-def test_config_show_says_where_each_value_came_from(
-    clean_place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_config_show_says_where_each_value_came_from(clean_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (clean_place / ".env").write_text("AGENT_TOP_K=7\n")
     (clean_place / "bookwise.toml").write_text("[settings]\nsite_max_pages = 9\n")
     monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from bookwise.cli.output import BookOption, JsonFlag, console, print_json, with_app
+from bookwise.cli.output import BookOption, JsonFlag, console, print_json, printable, with_app
 from bookwise.domain.books import Book
 from bookwise.domain.jobs import IngestionJob as Job
 from bookwise.domain.jobs import LessonOutcome
@@ -35,7 +35,7 @@ def books(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     table = Table("Book", "Title", "Lessons", "Chunks", "Embedder", "Source")
     for book, state in found:
         counts = (str(len(state.records)), str(state.total_chunks))
-        table.add_row(book.id, book.title, *counts, book.embedder_name, book.source)
+        table.add_row(book.id, _cell(book.title), *counts, book.embedder_name, _cell(book.source))
     console().print(table)
 
 
@@ -88,7 +88,13 @@ def jobs(
     _show_jobs(found)
     for outcome in outcomes:
         if outcome.status == "failed":
-            console().print(f"  {outcome.source_file}: {outcome.reason}: {outcome.message}", markup=False)
+            console().print(printable(f"  {outcome.source_file}: {outcome.reason}: {outcome.message}"), markup=False)
+
+
+def _cell(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(printable(text))
 
 
 def _show_jobs(found: list[Job]) -> None:
@@ -106,6 +112,6 @@ def _show_jobs(found: list[Job]) -> None:
             str(job.files_failed),
             str(job.chunks_created),
             "" if job.duration_seconds is None else str(job.duration_seconds),
-            job.error_message or "",
+            _cell(job.error_message or ""),
         )
     console().print(table)

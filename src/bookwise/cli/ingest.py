@@ -1,8 +1,8 @@
 """`ingest`, `changes`: bringing the index in line with a book."""
 
 import sys
-from contextlib import AbstractContextManager, contextmanager
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,7 +12,7 @@ import anyio.to_thread
 import typer
 
 from bookwise.cli.exit_codes import SOME_FAILED
-from bookwise.cli.output import JsonFlag, console, print_json, settings_of, with_app
+from bookwise.cli.output import JsonFlag, console, print_json, printable, settings_of, with_app
 from bookwise.domain.errors import InvalidInput
 from bookwise.domain.jobs import MODES, Changes, IngestionJob, IngestionMode, LessonOutcome
 from bookwise.ingestion.discover import Discovery, discover
@@ -43,9 +43,7 @@ def ingest(
     book: BookId = None,
     mode: Annotated[
         str,
-        typer.Option(
-            help="incremental: what changed; full: all lessons again; recreate: also embed all again."
-        ),
+        typer.Option(help="incremental: what changed; full: all lessons again; recreate: also embed all again."),
     ] = "incremental",
     watch: Annotated[bool, typer.Option("--watch", help="Stay, and ingest again after every edit.")] = False,
     as_json: JsonFlag = False,
@@ -59,9 +57,7 @@ def ingest(
     raise typer.Exit(code)
 
 
-def _ingest_once(
-    ctx: typer.Context, path: str, book: str | None, mode: IngestionMode, *, as_json: bool
-) -> int:
+def _ingest_once(ctx: typer.Context, path: str, book: str | None, mode: IngestionMode, *, as_json: bool) -> int:
     discovery, root = anyio.run(partial(_discovered, path, book, settings_of(ctx)))
     outcomes: list[LessonOutcome] = []
 
@@ -73,9 +69,7 @@ def _ingest_once(
                 outcomes.append(outcome)
                 show(outcome)
 
-            return await run_ingest(
-                discovery, root, app.ingestion_kit, mode=mode, source=_source(path), report=report
-            )
+            return await run_ingest(discovery, root, app.ingestion_kit, mode=mode, source=_source(path), report=report)
 
     job = with_app(ctx, run)
     if as_json:
@@ -115,6 +109,7 @@ def _silence() -> Iterator[OnOutcome]:
 
 @contextmanager
 def _bar(total: int) -> Iterator[OnOutcome]:
+    from rich.markup import escape
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (
@@ -129,7 +124,7 @@ def _bar(total: int) -> Iterator[OnOutcome]:
 
         def show(outcome: LessonOutcome) -> None:
             done = outcome.status != "withdrawn"
-            progress.update(task, advance=done, description=outcome.source_file.rsplit("/", 1)[-1])
+            progress.update(task, advance=done, description=escape(printable(outcome.source_file.rsplit("/", 1)[-1])))
 
         yield show
 
@@ -139,9 +134,7 @@ def _report(discovery: Discovery, job: IngestionJob, outcomes: list[LessonOutcom
         "job": JobShape.of(job).model_dump(mode="json"),
         "site": discovery.site,
         "lessons": [LessonReport.of(outcome).model_dump(mode="json") for outcome in outcomes],
-        "left_out": [
-            {"source_file": f.source_file, "rule": f.rule, "detail": f.detail} for f in discovery.left_out
-        ],
+        "left_out": [{"source_file": f.source_file, "rule": f.rule, "detail": f.detail} for f in discovery.left_out],
         "warnings": list(discovery.warnings),
     }
 
@@ -150,7 +143,7 @@ def _show(discovery: Discovery, job: IngestionJob, outcomes: list[LessonOutcome]
     out = console(stderr=True)
     took = f" in {job.duration_seconds} s" if job.duration_seconds else ""
     console().print(
-        f"{discovery.title} ({discovery.book_id}): {job.files_processed} lessons published, "
+        f"{printable(discovery.title)} ({discovery.book_id}): {job.files_processed} lessons published, "
         f"{job.files_skipped - job.files_failed} unchanged, {job.files_withdrawn} withdrawn, "
         f"{job.files_failed} failed; {job.chunks_created} chunks{took}.",
         markup=False,
@@ -159,10 +152,10 @@ def _show(discovery: Discovery, job: IngestionJob, outcomes: list[LessonOutcome]
         rules = sorted({left.rule for left in discovery.left_out})
         out.print(f"Left out: {len(discovery.left_out)} files ({', '.join(rules)}).", markup=False)
     for warning in discovery.warnings[:SHOWN_FAILURES]:
-        out.print(f"Note: {warning}", markup=False)
+        out.print(f"Note: {printable(warning)}", markup=False)
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     for outcome in failed[:SHOWN_FAILURES]:
-        out.print(f"Failed: {outcome.source_file}: {outcome.reason}: {outcome.message}", markup=False)
+        out.print(printable(f"Failed: {outcome.source_file}: {outcome.reason}: {outcome.message}"), markup=False)
     if len(failed) > SHOWN_FAILURES:
         out.print(f"… and {len(failed) - SHOWN_FAILURES} more: bookwise jobs {job.job_id}", markup=False)
 
@@ -184,8 +177,7 @@ def changes(ctx: typer.Context, path: SourceArgument, book: BookId = None, as_js
     }
     if as_json:
         unreadable = [
-            {"source_file": u.source_file, "reason": u.reason, "message": u.message}
-            for u in discovery.unreadable
+            {"source_file": u.source_file, "reason": u.reason, "message": u.message} for u in discovery.unreadable
         ]
         print_json(
             {
@@ -198,5 +190,5 @@ def changes(ctx: typer.Context, path: SourceArgument, book: BookId = None, as_js
         return
     for kind, files in named.items():
         for file in files:
-            console().print(f"{kind:9} {file}", markup=False)
+            console().print(f"{kind:9} {printable(file)}", markup=False)
     console().print(f"{sum(map(len, named.values()))} to do, {len(found.unchanged)} unchanged.", markup=False)

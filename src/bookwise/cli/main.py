@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from bookwise import __version__
 from bookwise.cli import books, config, doctor, ingest, search
@@ -62,28 +62,34 @@ def run() -> None:
 def run_with(arguments: list[str]) -> int:
     """Runs a command line and returns its exit code; every error has become a message on stderr."""
     try:
-        code = app(arguments, standalone_mode=False)
+        code = app(arguments, prog_name="bookwise", standalone_mode=False)
         return int(code or OK)
     except BookwiseError as error:
         _show(error, as_json="--json" in arguments)
         return exit_code(error)
-    except click.exceptions.Abort:
-        return INTERRUPTED
-    except click.ClickException as error:
-        error.show()
+    except TyperException as error:
+        _show_usage(error)
         return USAGE
-    except (KeyboardInterrupt, EOFError):
+    except (KeyboardInterrupt, EOFError, typer.Abort):
         sys.stderr.write("Stopped.\n")
         return INTERRUPTED
     except BrokenPipeError:
         return OK
-    except Exception as error:  # noqa: BLE001 - the last fence: a bug becomes a message
+    except Exception as error:
         if "--debug" in arguments:
             raise
         sys.stderr.write(
             f"This is a bug in Bookwise ({type(error).__name__}). Run again as `bookwise --debug …` to see where.\n"
         )
         return BUG
+
+
+def _show_usage(error: TyperException) -> None:
+    show = getattr(error, "show", None)
+    if show is not None:
+        show()
+    else:
+        sys.stderr.write(f"Error: {error}\n")
 
 
 def _show(error: BookwiseError, *, as_json: bool) -> None:

@@ -21,9 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
-BookOption = Annotated[
-    str | None, typer.Option("--book", help="The book's id (default: the only book there is).")
-]
+BookOption = Annotated[str | None, typer.Option("--book", help="The book's id (default: the only book there is).")]
 
 
 def settings_of(ctx: typer.Context) -> Settings:
@@ -53,6 +51,11 @@ def console(*, stderr: bool = False) -> "Console":
     return Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
+def printable(text: str) -> str:
+    """Text from a book or a file name, without the control characters that command a terminal."""
+    return "".join(c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
 async def chosen_book(catalog: Catalog, book_id: str | None) -> str:
     """The book a command is about: the named one, the only one, or the default one."""
     if book_id is not None:
@@ -64,6 +67,4 @@ async def chosen_book(catalog: Catalog, book_id: str | None) -> str:
         return DEFAULT_BOOK_ID
     if not known:
         raise NotFound("There is no book yet.", advice="Run `bookwise ingest PATH` first.")
-    raise NotFound(
-        f"There are {len(known)} books: {', '.join(known)}.", advice="Say which one with --book ID."
-    )
+    raise NotFound(f"There are {len(known)} books: {', '.join(known)}.", advice="Say which one with --book ID.")

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bookwise.cli.output import BookOption, JsonFlag, chosen_book, console, print_json, with_app
+from bookwise.cli.output import BookOption, JsonFlag, chosen_book, console, print_json, printable, with_app
 from bookwise.domain.books import Chunk
 from bookwise.domain.search import Filter, SearchQuery, SearchResult
 from bookwise.retrieval import read
@@ -34,9 +34,7 @@ def search(  # noqa: PLR0913 - one parameter per filter
     chapter_min: Annotated[int | None, typer.Option(min=0, help="From this chapter on.")] = None,
     chapter_max: Annotated[int | None, typer.Option(min=0, help="Up to this chapter.")] = None,
     lesson: Annotated[int | None, typer.Option(min=0, help="Only lessons with this number.")] = None,
-    level: Annotated[
-        list[str] | None, typer.Option(help="Proficiency level A1 … C2; repeat for alternatives.")
-    ] = None,
+    level: Annotated[list[str] | None, typer.Option(help="Proficiency level A1 … C2; repeat for alternatives.")] = None,
     layer: Annotated[str | None, typer.Option(help="Teaching layer L1 … L4.")] = None,
     lesson_id: Annotated[str | None, typer.Option(help="Only the lesson with this id.")] = None,
     as_json: JsonFlag = False,
@@ -75,9 +73,7 @@ def lesson(
     async def run(app: App) -> tuple[Chunk, ...]:
         book_id = await chosen_book(app.catalog, book)
         by_file = {r.source_file: r.lesson_id for r in await app.catalog.records(book_id)}
-        return await read.lesson(
-            book_id, by_file.get(lesson_id, lesson_id), index=app.index, catalog=app.catalog
-        )
+        return await read.lesson(book_id, by_file.get(lesson_id, lesson_id), index=app.index, catalog=app.catalog)
 
     _show_chunks(with_app(ctx, run), as_json=as_json)
 
@@ -93,9 +89,7 @@ def context(
     """Read a chunk together with what stands before and after it in its lesson."""
 
     async def run(app: App) -> read.Neighbourhood:
-        return await read.context(
-            book, chunk_id, before=before, after=after, index=app.index, catalog=app.catalog
-        )
+        return await read.context(book, chunk_id, before=before, after=after, index=app.index, catalog=app.catalog)
 
     found = with_app(ctx, run)
     _show_chunks((*found.before, found.chunk, *found.after), as_json=as_json)
@@ -108,8 +102,8 @@ def _show(found: SearchResult) -> None:
     for number, hit in enumerate(found.hits, 1):
         where = hit.chunk.locator
         path = " › ".join((where.page_title, *where.heading_path))
-        out.print(f"[bold cyan]{number}.[/] [bold]{_plain(path)}[/]  [dim]similarity[/] {hit.score:.2f}")
-        out.print(f"   [dim]{_plain(where.url or where.source_file)}[/]")
+        out.print(f"[bold cyan]{number}.[/] [bold]{_escaped(path)}[/]  [dim]similarity[/] {hit.score:.2f}")
+        out.print(f"   [dim]{_escaped(where.url or where.source_file)}[/]")
         out.print(_excerpt(hit.chunk))
     out.print(f"[dim]{found.timings.total_ms:.1f} ms · {found.total_found} candidates[/]")
 
@@ -120,7 +114,7 @@ def _excerpt(chunk: Chunk) -> "RenderableType":
 
     lines = [line for line in chunk.text.splitlines() if line.strip() and not line.startswith("#")]
     more = " …" if len(lines) > EXCERPT_LINES else ""
-    return Padding(Text("\n".join(lines[:EXCERPT_LINES]) + more), (0, 0, 1, 3))
+    return Padding(Text(printable("\n".join(lines[:EXCERPT_LINES])) + more), (0, 0, 1, 3))
 
 
 def _show_chunks(chunks: tuple[Chunk, ...], *, as_json: bool) -> None:
@@ -132,10 +126,10 @@ def _show_chunks(chunks: tuple[Chunk, ...], *, as_json: bool) -> None:
 
     for chunk in chunks:
         console().print(Rule(f"{chunk.index + 1}/{chunk.total}  {chunk.id}", style="dim"))
-        console().print(Markdown(chunk.text))
+        console().print(Markdown(printable(chunk.text)))
 
 
-def _plain(text: str) -> str:
+def _escaped(text: str) -> str:
     from rich.markup import escape
 
-    return escape(text)
+    return escape(printable(text))

@@ -5,6 +5,7 @@ BookwiseError
 │   ├── BadSource          the folder or site cannot be read as a book
 │   └── BadLesson          one lesson cannot be read; the rest of the book goes on
 ├── NotFound             the caller: name something that exists
+│   └── SourceNotFound     there is no such folder, or it may not be read
 ├── Conflict             wait, or ask the operator
 │   ├── DataFolderBusy     another process holds the data folder
 │   ├── JobAlreadyRunning  this book is being ingested
@@ -55,6 +56,10 @@ class BadLesson(InvalidInput):
 
 class NotFound(BookwiseError):
     """What was named does not exist."""
+
+
+class SourceNotFound(NotFound):
+    """The folder to ingest is not there, is no folder, or may not be read."""
 
 
 class Conflict(BookwiseError):

@@ -39,9 +39,7 @@ class Filter:
             if number is not None and number < 0:
                 raise InvalidInput(f"{name} is {number}; it must be 0 or more.")
         if None not in (self.chapter_min, self.chapter_max) and self.chapter_min > self.chapter_max:  # type: ignore[operator]
-            raise InvalidInput(
-                f"chapter_min ({self.chapter_min}) is greater than chapter_max ({self.chapter_max})."
-            )
+            raise InvalidInput(f"chapter_min ({self.chapter_min}) is greater than chapter_max ({self.chapter_max}).")
 
 
 def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:

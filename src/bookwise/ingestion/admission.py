@@ -23,9 +23,7 @@ _TEMPLATE = re.compile(r"_?(?:(?:lesson|chapter|module|page|doc)[-_])?template",
 _OLDER_VERSION = re.compile(r"(?:^|/)(?:[a-z0-9-]+_)?versioned_docs/")
 
 
-def admit(
-    tree: Tree, site: Site, profile: BookProfile, mirrors: Mapping[str, str]
-) -> tuple[list[str], list[LeftOut]]:
+def admit(tree: Tree, site: Site, profile: BookProfile, mirrors: Mapping[str, str]) -> tuple[list[str], list[LeftOut]]:
     """The lessons, and every other file that looks like one with the rule that leaves it out."""
     listed = {entry.name for entry in site.listed}
     lessons: list[str] = []
@@ -43,9 +41,7 @@ def admit(
     return lessons, left_out
 
 
-def _chosen_away(
-    name: str, site: Site, profile: BookProfile, mirrors: Mapping[str, str]
-) -> tuple[str, str] | None:
+def _chosen_away(name: str, site: Site, profile: BookProfile, mirrors: Mapping[str, str]) -> tuple[str, str] | None:
     """Rules that hold even for what a navigation lists."""
     glob = next((glob for glob in profile.exclude if matches(glob, name)), None)
     if glob is not None:
@@ -73,9 +69,7 @@ def _no_lesson(name: str, site: Site) -> tuple[str, str] | None:
     if site.unlisted_rule:
         return site.unlisted_rule, ""
     own = stem(name)
-    is_paper = own in _PROJECT_PAPERS or (
-        "/" not in name and own.upper().replace("-", "_") in _PROJECT_PAPERS
-    )
+    is_paper = own in _PROJECT_PAPERS or ("/" not in name and own.upper().replace("-", "_") in _PROJECT_PAPERS)
     if is_paper or _TEMPLATE.fullmatch(own):
         return "not-a-lesson", "a paper about the project, or a template"
     return None

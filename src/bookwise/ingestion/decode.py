@@ -23,8 +23,7 @@ def decode(raw: bytes) -> str:
     except UnicodeDecodeError as error:
         raise BadLesson(
             "encoding",
-            f"The lesson is not valid {encoding.removesuffix('-sig').upper()}: "
-            f"byte {error.start} cannot be decoded.",
+            f"The lesson is not valid {encoding.removesuffix('-sig').upper()}: byte {error.start} cannot be decoded.",
             advice="Save the file as UTF-8.",
         ) from error
     if "\0" in text:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bookwise.domain.books import LessonFile, SiteKind
-from bookwise.domain.errors import BadLesson, BadSource
+from bookwise.domain.errors import BadLesson, BadSource, SourceNotFound
 from bookwise.domain.jobs import LeftOut, Unreadable
 from bookwise.ingestion.admission import admit
 from bookwise.ingestion.decode import decode
@@ -90,9 +90,7 @@ def read_lesson(root: Path, file: LessonFile) -> bytes:
     """The lesson's bytes again; `BadLesson("changed")` when they are not those that were discovered."""
     raw = read_inside(root, _raw_path(root, file.source_file), MAX_FILE_BYTES)
     if sha256(raw) != file.file_hash:
-        raise BadLesson(
-            "changed", f"{file.source_file} has changed since it was discovered.", advice="Run again."
-        )
+        raise BadLesson("changed", f"{file.source_file} has changed since it was discovered.", advice="Run again.")
     return raw
 
 
@@ -102,13 +100,13 @@ def _book_folder(root: Path) -> Path:
         with os.scandir(root):
             return root
     except NotADirectoryError as error:
-        raise BadSource(f"{root} is not a folder.", advice=advice) from error
+        raise SourceNotFound(f"{root} is not a folder.", advice=advice) from error
     except PermissionError as error:
-        raise BadSource(
+        raise SourceNotFound(
             f"The folder {root} may not be read.", advice="Allow reading it, or name another."
         ) from error
     except (OSError, ValueError) as error:
-        raise BadSource(f"There is no folder {root}.", advice=advice) from error
+        raise SourceNotFound(f"There is no folder {root}.", advice=advice) from error
 
 
 def _read_all(tree: Tree, names: Sequence[str], limit: int, on_file: OnFile) -> dict[str, _Read]:
@@ -128,15 +126,11 @@ def _read(tree: Tree, name: str, limit: int) -> _Read:
             if format_of(name) != "rst":
                 facts = facts_from(split_front_matter(text)[0])
     except BadLesson as error:
-        return _Read(
-            name=name, broken=Unreadable(source_file=name, reason=error.reason, message=error.message)
-        )
+        return _Read(name=name, broken=Unreadable(source_file=name, reason=error.reason, message=error.message))
     return _Read(name=name, file_hash=sha256(raw), facts=facts, is_blank=not raw.strip())
 
 
-def _in_order(
-    site: Site, read: Mapping[str, _Read], linked: frozenset[str]
-) -> tuple[list[_Read], list[LeftOut]]:
+def _in_order(site: Site, read: Mapping[str, _Read], linked: frozenset[str]) -> tuple[list[_Read], list[LeftOut]]:
     """Reading order, without drafts and without second copies of the same bytes."""
     lessons: list[_Read] = []
     left_out: list[LeftOut] = []
@@ -182,9 +176,7 @@ def _unreadable(tree: Tree, lessons: Sequence[_Read], numbering: Numbering) -> t
     return tuple(sorted([*tree.unreadable, *broken, *numbering.unreadable], key=lambda one: one.source_file))
 
 
-def _lesson_file(
-    found: Discovery, site: Site, lesson: _Read, listed: Listed | None, numbered: Numbered
-) -> LessonFile:
+def _lesson_file(found: Discovery, site: Site, lesson: _Read, listed: Listed | None, numbered: Numbered) -> LessonFile:
     crumbs = listed.breadcrumb if listed else None
     return LessonFile(
         book_id=found.book_id,

@@ -29,8 +29,6 @@ async def embed(
         await cache.remember(facts.fingerprint, made)
     known |= made
     return [
-        EmbeddedChunk(
-            chunk=chunk, vector=known[text_hash(chunk)], embedding_model=facts.name, embedded_at=now
-        )
+        EmbeddedChunk(chunk=chunk, vector=known[text_hash(chunk)], embedding_model=facts.name, embedded_at=now)
         for chunk in chunks
     ]

@@ -19,9 +19,7 @@ def _same_name(pattern: str, name: str) -> bool:
     return _fits(pattern, name, star="*", same=lambda wanted, found: wanted in ("?", found))
 
 
-def _fits(
-    pattern: Sequence[str], items: Sequence[str], *, star: str, same: Callable[[str, str], bool]
-) -> bool:
+def _fits(pattern: Sequence[str], items: Sequence[str], *, star: str, same: Callable[[str, str], bool]) -> bool:
     """Wildcard match that remembers only the last star: never slower than pattern × items."""
     p = i = 0
     last_star, resume = -1, 0

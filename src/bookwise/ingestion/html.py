@@ -91,9 +91,7 @@ class _Reading:
         """The pieces of a node's children; words between blocks become paragraphs."""
         loose: list[str] = []
         for child in self._children(node):
-            if child.tag in _INLINE and not child.css_first(
-                "pre, p, div, ul, ol, table, h1, h2, h3, h4, h5, h6"
-            ):
+            if child.tag in _INLINE and not child.css_first("pre, p, div, ul, ol, table, h1, h2, h3, h4, h5, h6"):
                 loose.append(self._inline(child))
                 continue
             yield from _text("".join(loose))

@@ -128,9 +128,7 @@ class _Reading:
     def _indented_code(self, token: Token) -> Iterator[Piece]:
         yield from self._code(token.content)
 
-    def _code(
-        self, content: str, info: str = "", fence: str = "", language: str | None = None
-    ) -> Iterator[Piece]:
+    def _code(self, content: str, info: str = "", fence: str = "", language: str | None = None) -> Iterator[Piece]:
         """A code block without the lines that include other files; none when nothing else is in it."""
         lines = content.split("\n")
         kept = [line for line in lines if not self._dialect.included.search(line)]
@@ -262,7 +260,7 @@ def _without_options(body: str) -> tuple[str, str]:
         return _caption(facts), body
     options: dict[str, object] = {}
     while option := _OPTION.match(body):
-        options[option[1]] = option[2].strip()
+        options[option[1]] = (option[2] or "").strip()
         body = body[option.end() :]
     return _caption(options), body
 

@@ -145,10 +145,7 @@ def _closed_html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not state.src.startswith("<", position) or state.src.startswith("<!--", position):
         return False
     for opening, closing in _RAW_ENDS:
-        if (
-            opening.match(state.src, position, state.eMarks[start])
-            and next_match(state, closing, position)[0] < 0
-        ):
+        if opening.match(state.src, position, state.eMarks[start]) and next_match(state, closing, position)[0] < 0:
             return False
     return html_block(state, start, end, silent)
 

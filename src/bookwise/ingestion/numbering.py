@@ -82,9 +82,7 @@ def audience_of(source_file: str, facts: Facts, profile: BookProfile) -> Audienc
     rules = _rules_for(source_file, profile)
     usual = profile.audience
     tier = next((rule.hardware_tier for rule in rules if rule.hardware_tier), usual.hardware_tier)
-    level = next(
-        (rule.proficiency_level for rule in rules if rule.proficiency_level), usual.proficiency_level
-    )
+    level = next((rule.proficiency_level for rule in rules if rule.proficiency_level), usual.proficiency_level)
     layer = next((rule.layer for rule in rules if rule.layer), usual.layer)
     return Audience(
         hardware_tier=facts.hardware_tier or tier,

@@ -17,9 +17,7 @@ _NUMBERED_WORD = re.compile(
 )
 _CHAPTER_WITHOUT_NUMBER = re.compile(r"chapter[-_. ]+(?=\D)", re.IGNORECASE)
 _NUMBER = re.compile(r"([0-9]{1,3})(?=$|[-_. ])[-_. ]*")
-_TWO_NUMBERS = re.compile(
-    r"(?:([0-9]{1,3})\.([0-9]{1,3})|([0-9]{2})[-_]([0-9]{2}))(?=$|[-_. ])(?![-_.][0-9])[-_. ]*"
-)
+_TWO_NUMBERS = re.compile(r"(?:([0-9]{1,3})\.([0-9]{1,3})|([0-9]{2})[-_]([0-9]{2}))(?=$|[-_. ])(?![-_.][0-9])[-_. ]*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ class IngestionKit:
     index: LessonIndex
     catalog: Catalog
     jobs: JobStore
-    chunking: ChunkOptions = ChunkOptions()
+    chunking: ChunkOptions = field(default_factory=ChunkOptions)
     clock: Callable[[], datetime] = utc_now
 
     @property
@@ -144,8 +144,7 @@ def _book(discovery: Discovery, kit: IngestionKit, known: Book | None, source: s
         embedder=facts.fingerprint,
         embedder_name=facts.name,
         embedder_size=facts.size,
-        calibration=profile.fitted
-        or (known.calibration if known and known.embedder == facts.fingerprint else None),
+        calibration=profile.fitted or (known.calibration if known and known.embedder == facts.fingerprint else None),
     )
 
 
@@ -270,10 +269,7 @@ async def _embedded(batch: list[_ChunkedLesson], run: _Run) -> list[EmbeddedLess
         chunks = iter(await _vectors([c for lesson in aged for c in lesson.chunks], run))
     except EmbedderUnavailable:
         return await _one_by_one(aged, run)
-    return [
-        EmbeddedLesson(record=lesson.record, chunks=tuple(next(chunks) for _ in lesson.chunks))
-        for lesson in aged
-    ]
+    return [EmbeddedLesson(record=lesson.record, chunks=tuple(next(chunks) for _ in lesson.chunks)) for lesson in aged]
 
 
 async def _aged(lesson: _ChunkedLesson, run: _Run) -> _ChunkedLesson:

@@ -43,9 +43,7 @@ def changes(
         modified=tuple(modified),
         unchanged=tuple(unchanged),
         deleted=tuple(
-            name
-            for name in live
-            if name not in on_disk and name not in unreadable and not name.startswith(folders)
+            name for name in live if name not in on_disk and name not in unreadable and not name.startswith(folders)
         ),
     )
 

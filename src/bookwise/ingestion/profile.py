@@ -140,9 +140,7 @@ class CalibrationFacts(_Table):
     def _monotone(self) -> Self:
         for (x0, y0), (x1, y1) in zip(self.knots, self.knots[1:], strict=False):
             if not (x0 < x1 and y0 <= y1):
-                raise ValueError(
-                    "knots: strengths must grow from knot to knot and similarities must not fall"
-                )
+                raise ValueError("knots: strengths must grow from knot to knot and similarities must not fall")
         if not all(0 <= y <= 1 for _, y in self.knots):
             raise ValueError("knots: similarities must be between 0 and 1")
         return self
@@ -192,9 +190,7 @@ class BookProfile(_Table):
     def audience(self) -> Audience:
         """For whom a lesson is meant that says nothing itself."""
         given = self.defaults
-        return Audience(
-            hardware_tier=given.hardware_tier, proficiency_level=given.proficiency_level, layer=given.layer
-        )
+        return Audience(hardware_tier=given.hardware_tier, proficiency_level=given.proficiency_level, layer=given.layer)
 
     @property
     def module_list(self) -> tuple[Module, ...]:

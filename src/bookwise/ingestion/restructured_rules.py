@@ -169,9 +169,7 @@ class _Titled(_Noted):
     def _code(self, argument: str) -> list[nodes.Node]:
         text = "\n".join(self.content)
         block = nodes.literal_block(text, text, language=language_of(self.name, argument))
-        caption = self.options.get("caption") or (
-            argument.partition(" ")[2] if self.name == "code-tab" else ""
-        )
+        caption = self.options.get("caption") or (argument.partition(" ")[2] if self.name == "code-tab" else "")
         titled: list[nodes.Node] = [nodes.paragraph(caption, caption)] if caption else []
         return [*titled, block] if text.strip() else titled
 

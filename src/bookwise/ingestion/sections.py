@@ -25,10 +25,13 @@ class Heading:
 
 Piece: TypeAlias = Heading | Block
 
+TITLE_LENGTH = 300  #: characters of a heading that go into titles and paths; its block keeps all of them
+
 
 def first_title(pieces: Iterable[Piece]) -> str:
     """The title of the first heading of level one; empty when there is none."""
-    return next((p.title for p in pieces if isinstance(p, Heading) and p.level == 1 and not p.quoted), "")
+    tops = (p.title for p in pieces if isinstance(p, Heading) and p.level == 1 and not p.quoted)
+    return next(tops, "")[:TITLE_LENGTH]
 
 
 def outline(pieces: Sequence[Piece], *, title: str, site: SiteKind) -> tuple[Section, ...]:
@@ -46,7 +49,7 @@ def outline(pieces: Sequence[Piece], *, title: str, site: SiteKind) -> tuple[Sec
 def _title_heading(pieces: Iterable[Piece], title: str) -> Heading | None:
     """The first H1, unless the lesson is named otherwise and uses H1 for its parts."""
     tops = [p for p in pieces if isinstance(p, Heading) and p.level == 1 and not p.quoted]
-    if tops and (len(tops) == 1 or _same(tops[0].title, title)):
+    if tops and (len(tops) == 1 or _same(tops[0].title[:TITLE_LENGTH], title)):
         return tops[0]
     return None
 
@@ -92,6 +95,6 @@ class _Outline:
     def _finish(self) -> None:
         if not self._blocks:
             return
-        path = tuple(heading.title for heading in self._open)
+        path = tuple(heading.title[:TITLE_LENGTH] for heading in self._open)
         self._sections.append(Section(heading_path=path, anchor=self._anchor, blocks=tuple(self._blocks)))
         self._blocks = []

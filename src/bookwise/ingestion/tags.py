@@ -247,9 +247,7 @@ _SCRIPT_CLOSE = re.compile(r"</(?:script|style)\s*>", re.IGNORECASE)
 def without_scripts(text: str) -> str:
     """Raw HTML without scripts and style sheets; one that has no end stays."""
     kept, position = [], 0
-    while (opening := _SCRIPT_OPEN.search(text, position)) and (
-        closing := _SCRIPT_CLOSE.search(text, opening.end())
-    ):
+    while (opening := _SCRIPT_OPEN.search(text, position)) and (closing := _SCRIPT_CLOSE.search(text, opening.end())):
         kept.append(text[position : opening.start()])
         position = closing.end()
     return "".join((*kept, text[position:]))
@@ -262,9 +260,7 @@ _HEADING_CLOSE = re.compile(r"</[hH][1-6]\s*>")
 def fragments(text: str) -> Iterator[tuple[int, str, str, str]]:
     """Raw HTML parted at its headings: (level, id, title, text before the heading); level 0 at the end."""
     position = 0
-    while (opening := _HEADING_OPEN.search(text, position)) and (
-        closing := _HEADING_CLOSE.search(text, opening.end())
-    ):
+    while (opening := _HEADING_OPEN.search(text, position)) and (closing := _HEADING_CLOSE.search(text, opening.end())):
         anchor = re.search(r"\bid\s*=\s*[\"']?([^\s\"'>]+)", opening[2])
         title = " ".join(html_text(text[opening.end() : closing.start()]).split())
         yield int(opening[1]), anchor[1] if anchor else "", title, text[position : opening.start()]

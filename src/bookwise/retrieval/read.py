@@ -51,9 +51,7 @@ async def context(
     )
 
 
-async def _live_lesson(
-    book_id: str, lesson_id: str, *, index: LessonIndex, catalog: Catalog
-) -> tuple[Chunk, ...]:
+async def _live_lesson(book_id: str, lesson_id: str, *, index: LessonIndex, catalog: Catalog) -> tuple[Chunk, ...]:
     live = await catalog.live(book_id)
     chunks = await index.lesson(book_id, lesson_id)
     return tuple(chunk for chunk in chunks if chunk.revision in live.revisions)

@@ -1,7 +1,7 @@
 """SearchQuery → SearchResult: both legs, fused, live, without repeats, on the calibrated scale."""
 
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from bookwise.domain.books import Chunk, Vector
@@ -20,7 +20,7 @@ class SearchKit:
     embedder: Embedder
     index: LessonIndex
     catalog: Catalog
-    fusion: FusionOptions = FusionOptions()
+    fusion: FusionOptions = field(default_factory=FusionOptions)
 
 
 async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
@@ -53,9 +53,7 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
     return SearchResult(query=query, hits=hits, total_found=found, timings=timings)
 
 
-async def _best_live(
-    vector: Vector, query: SearchQuery, kit: SearchKit
-) -> tuple[int, list[tuple[Ranked, Chunk]]]:
+async def _best_live(vector: Vector, query: SearchQuery, kit: SearchKit) -> tuple[int, list[tuple[Ranked, Chunk]]]:
     """How many chunks either leg proposed, and the best of them that readers may see."""
     pool = max(POOL, query.limit)
     while True:

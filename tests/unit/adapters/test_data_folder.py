@@ -11,12 +11,21 @@ import pytest
 from bookwise.adapters.data_folder import held
 from bookwise.domain.errors import DataFolderBusy, Misconfigured
 
-HOLD = "import sys, time; from pathlib import Path; from bookwise.adapters.data_folder import held\nwith held(Path(sys.argv[1])):\n    print('held', flush=True)\n    time.sleep(60)"
+HOLD = """
+import sys, time
+from pathlib import Path
+from bookwise.adapters.data_folder import held
+with held(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
 
 
 def test_a_second_holder_is_told_who_has_it(tmp_path: Path) -> None:
-    with held(tmp_path / "data"), pytest.raises(DataFolderBusy, match=f"process {os.getpid()}") as caught, held(
-        tmp_path / "data"
+    with (
+        held(tmp_path / "data"),
+        pytest.raises(DataFolderBusy, match=f"process {os.getpid()}") as caught,
+        held(tmp_path / "data"),
     ):
         pass
     assert "BOOKWISE_DATA_DIR" in caught.value.advice

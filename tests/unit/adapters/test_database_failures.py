@@ -74,9 +74,7 @@ def break_a_chain_of_pages(path: Path) -> None:
         file.write(b"\xff" * 4)
 
 
-@pytest.mark.parametrize(
-    "damage", [zero_header, clobber_pages, cut_in_half, clobber_the_books, break_a_chain_of_pages]
-)
+@pytest.mark.parametrize("damage", [zero_header, clobber_pages, cut_in_half, clobber_the_books, break_a_chain_of_pages])
 async def test_a_damaged_file_is_named_and_never_touched(path: Path, damage: Any) -> None:
     await make(path)
     damage(path)
@@ -113,9 +111,7 @@ async def test_a_full_disk_is_said_to_be_full_and_reading_goes_on(path: Path) ->
         def fill(connection: Connection) -> None:
             pages = connection.execute(text("PRAGMA page_count")).scalar_one()
             connection.execute(text(f"PRAGMA max_page_count = {pages}"))
-            connection.execute(
-                text("INSERT INTO facts (key, value) VALUES (:key, 1)"), {"key": "x" * 200_000}
-            )
+            connection.execute(text("INSERT INTO facts (key, value) VALUES (:key, 1)"), {"key": "x" * 200_000})
 
         with pytest.raises(StoreUnavailable, match="disk is full"):
             await database.write(fill)
@@ -156,9 +152,7 @@ async def test_a_lock_that_is_released_in_time_only_delays(path: Path) -> None:
 
 
 @pytest.mark.parametrize("lock", ["IMMEDIATE", "EXCLUSIVE"])
-async def test_opening_a_new_file_that_another_program_locks_is_refused_in_time(
-    path: Path, lock: str
-) -> None:
+async def test_opening_a_new_file_that_another_program_locks_is_refused_in_time(path: Path, lock: str) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute(f"BEGIN {lock}")
         with pytest.raises(StoreUnavailable, match="locked"):
@@ -229,9 +223,7 @@ async def test_a_postgres_that_drops_its_connections_is_reached_again(postgres: 
     with postgres.new_database() as url:
         async with open_database(url) as database:
             await add_fact(database, "before")
-            postgres.server.psql(
-                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test_%';"
-            )
+            postgres.server.psql("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname LIKE 'test_%';")
             assert await ask(database, "SELECT count(*) FROM facts") == 1
 
 

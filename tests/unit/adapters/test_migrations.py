@@ -36,9 +36,7 @@ def test_the_known_versions_are_those_of_the_migration_scripts() -> None:
 async def test_the_migrations_make_exactly_the_tables_the_program_uses(database: Database) -> None:
     def differences(connection: Connection) -> list[Any]:
         return compare_metadata(
-            MigrationContext.configure(
-                connection, opts={"compare_type": True, "compare_server_default": True}
-            ),
+            MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True}),
             metadata,
         )
 

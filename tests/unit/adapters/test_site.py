@@ -45,9 +45,7 @@ async def test_a_site_becomes_a_folder_with_a_manifest_in_the_order_of_its_sitem
 async def test_progress_is_told_page_by_page(tmp_path: Path) -> None:
     heard: list[tuple[int, int]] = []
     async with routed(site("a", "b", "c")) as server:
-        await mirror(
-            server.url, tmp_path, options=LOCAL, on_page=lambda done, total: heard.append((done, total))
-        )
+        await mirror(server.url, tmp_path, options=LOCAL, on_page=lambda done, total: heard.append((done, total)))
     assert heard == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -70,9 +68,7 @@ async def test_at_most_four_pages_are_asked_for_at_once(tmp_path: Path) -> None:
         (Reply(status=410), "gone"),
     ],
 )
-async def test_what_is_no_page_to_index_is_skipped_with_a_reason(
-    tmp_path: Path, reply: Reply, reason: str
-) -> None:
+async def test_what_is_no_page_to_index_is_skipped_with_a_reason(tmp_path: Path, reply: Reply, reason: str) -> None:
     routes = site("a", "b")
     async with routed(routes) as server:
         await mirror(server.url, tmp_path, options=LOCAL)
@@ -115,9 +111,7 @@ async def test_a_page_the_site_calls_unchanged_keeps_its_copy_and_its_title(tmp_
     first = page("Loops", headers={**HTML, "ETag": '"v1"', "Last-Modified": stamp})
 
     def answer(request: Request) -> Reply:
-        known = (
-            request.headers.get("if-none-match") == '"v1"' and request.headers["if-modified-since"] == stamp
-        )
+        known = request.headers.get("if-none-match") == '"v1"' and request.headers["if-modified-since"] == stamp
         pages = {"/sitemap.xml": sitemap("/loops"), "/loops": Reply(status=304) if known else first}
         return pages.get(request.target, Reply(status=404))
 

@@ -32,9 +32,7 @@ async def test_pages_that_robots_txt_forbids_are_not_asked_for(tmp_path: Path) -
     assert "/secret" not in server.targets
 
 
-@pytest.mark.parametrize(
-    "rules", [robots("User-agent: *", "Disallow: /"), Reply(status=401), Reply(status=403)]
-)
+@pytest.mark.parametrize("rules", [robots("User-agent: *", "Disallow: /"), Reply(status=401), Reply(status=403)])
 async def test_a_site_that_forbids_everything_is_left_alone(tmp_path: Path, rules: Reply) -> None:
     async with routed(site("open") | {"/robots.txt": rules}) as server:
         with pytest.raises(BadSource, match=r"robots\.txt forbids bookwise") as caught:
@@ -58,9 +56,7 @@ async def test_a_site_that_cannot_tell_its_rules_is_unavailable(tmp_path: Path, 
 async def test_a_redirect_that_robots_txt_forbids_is_not_followed(tmp_path: Path) -> None:
     moved = Reply(status=301, headers={"Location": "/secret"})
     rules = robots("User-agent: *", "Disallow: /secret")
-    async with routed(
-        site("a", b=moved) | {"/sitemap.xml": sitemap("/a", "/b"), "/robots.txt": rules}
-    ) as server:
+    async with routed(site("a", b=moved) | {"/sitemap.xml": sitemap("/a", "/b"), "/robots.txt": rules}) as server:
         report = await mirror(server.url, tmp_path, options=LOCAL)
     assert "forbidden by robots.txt" in report.failed[0].detail
     assert "/secret" not in server.targets
@@ -157,9 +153,7 @@ async def test_an_endless_chain_of_sitemaps_is_cut(tmp_path: Path) -> None:
     numbers = itertools.count()
 
     def endless(request: Request) -> Reply:
-        return (
-            Reply(status=404) if "robots" in request.target else sitemap(f"/{next(numbers)}.xml", index=True)
-        )
+        return Reply(status=404) if "robots" in request.target else sitemap(f"/{next(numbers)}.xml", index=True)
 
     async with answering(endless) as server:
         with pytest.raises(BadSource, match="more than 50 sitemaps"):

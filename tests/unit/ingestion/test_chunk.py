@@ -1,5 +1,6 @@
 """What a chunk is: by section, within size, never through code, with ids that last."""
 
+import itertools
 import uuid
 from dataclasses import replace
 
@@ -31,7 +32,7 @@ def test_a_long_section_is_cut_near_the_target_and_overlaps_by_sentences() -> No
     made = chunks_of(lesson(section("Topics", prose(120))))
     assert len(made) > 2
     assert all(c.token_count <= 460 for c in made)
-    for before, after in zip(made, made[1:], strict=False):
+    for before, after in itertools.pairwise(made):
         tail = before.text[-200:]
         shared = [s for s in after.text.split(". ")[:8] if s in tail]
         assert shared, "two chunks of one section share a sentence"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwise.domain.errors import BadLesson, BadSource, InvalidInput, Misconfigured
+from bookwise.domain.errors import BadLesson, BadSource, InvalidInput, Misconfigured, SourceNotFound
 from bookwise.ingestion.discover import discover, read_lesson
 from bookwise.ingestion.plan import plan
 from tests.support.folders import found, names, open_folder, rules, without_privileges, written
@@ -13,14 +13,14 @@ from tests.support.folders import found, names, open_folder, rules, without_priv
 
 def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
     for wrong in (tmp_path / "none", tmp_path / ("x" * 300), Path("nul\0byte")):
-        with pytest.raises(BadSource, match="There is no folder") as caught:
+        with pytest.raises(SourceNotFound, match="There is no folder") as caught:
             discover(wrong)
         assert caught.value.advice
 
 
 def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
     path = written(tmp_path, {"a.md": "a"}) / "a.md"
-    with pytest.raises(BadSource, match="is not a folder"):
+    with pytest.raises(SourceNotFound, match="is not a folder"):
         discover(path)
 
 
@@ -28,7 +28,7 @@ def test_a_folder_that_may_not_be_read_is_said_so() -> None:
     with open_folder() as root:
         written(root, {"book/a.md": "a"})
         (root / "book").chmod(0)
-        with without_privileges(), pytest.raises(BadSource, match="may not be read"):
+        with without_privileges(), pytest.raises(SourceNotFound, match="may not be read"):
             discover(root / "book")
 
 
@@ -36,9 +36,7 @@ def test_a_folder_that_may_not_be_read_is_said_so() -> None:
     ("files", "because"),
     [({}, ""), ({"notes.txt": "x"}, ""), ({"LICENSE.md": "x", "x.html": "x"}, "by rule: not-a-lesson")],
 )
-def test_a_folder_without_lessons_is_said_so(
-    tmp_path: Path, files: dict[str, str | bytes], because: str
-) -> None:
+def test_a_folder_without_lessons_is_said_so(tmp_path: Path, files: dict[str, str | bytes], because: str) -> None:
     with pytest.raises(BadSource, match="holds no lessons") as caught:
         found(tmp_path, files)
     assert because in caught.value.message

@@ -17,8 +17,7 @@ ROBOTICS = completed(BookProfile(), "physical-ai-robotics")
 def numbered(*paths: str, profile: BookProfile = FREE, **facts: Facts) -> Numbering:
     """The numbering of these lessons in this order; facts by the name of their file."""
     lessons = [
-        Unplaced(source_file=path, path=path, facts=facts.get(stem(path).replace("-", "_"), Facts()))
-        for path in paths
+        Unplaced(source_file=path, path=path, facts=facts.get(stem(path).replace("-", "_"), Facts())) for path in paths
     ]
     return number_lessons(lessons, profile)
 
@@ -96,9 +95,7 @@ def test_front_matter_fills_what_the_path_leaves_open_and_rules_fill_the_rest() 
 
 
 def test_front_matter_is_trusted_more_than_rules() -> None:
-    profile = BookProfile.model_validate(
-        {"rules": [{"path": "**", "module": "rule", "chapter": 1, "lesson": 1}]}
-    )
+    profile = BookProfile.model_validate({"rules": [{"path": "**", "module": "rule", "chapter": 1, "lesson": 1}]})
     result = numbered("x.md", profile=profile, x=Facts(module="own", chapter=2, lesson=2))
     assert places(result) == [("own", 2, 2)]
 
@@ -125,9 +122,7 @@ def test_an_overview_may_number_itself() -> None:
 
 
 def test_what_nobody_numbers_is_counted_in_reading_order() -> None:
-    result = numbered(
-        "basics/loops/while.md", "basics/loops/for.md", "basics/types/int.md", "basics/why.md", "end.md"
-    )
+    result = numbered("basics/loops/while.md", "basics/loops/for.md", "basics/types/int.md", "basics/why.md", "end.md")
     assert places(result) == [
         ("basics", 1, 1),
         ("basics", 1, 2),
@@ -139,16 +134,12 @@ def test_what_nobody_numbers_is_counted_in_reading_order() -> None:
 
 
 def test_counting_goes_on_after_the_given_numbers() -> None:
-    result = numbered(
-        "module-1-a/extras/x.md", "module-1-a/chapter-7/notes.md", "module-1-a/chapter-7/03-y.md"
-    )
+    result = numbered("module-1-a/extras/x.md", "module-1-a/chapter-7/notes.md", "module-1-a/chapter-7/03-y.md")
     assert places(result) == [("a", 8, 1), ("a", 7, 4), ("a", 7, 3)]
 
 
 def test_a_chapter_folder_without_number_is_no_module() -> None:
-    result = numbered(
-        "chapter_preliminaries/index.md", "chapter_preliminaries/ndarray.md", "chapter_rnn/a.md"
-    )
+    result = numbered("chapter_preliminaries/index.md", "chapter_preliminaries/ndarray.md", "chapter_rnn/a.md")
     assert places(result) == [("main", 1, 0), ("main", 1, 1), ("main", 2, 1)]
 
 
@@ -204,9 +195,7 @@ def test_a_module_the_book_does_not_list_loses_no_lesson() -> None:
     assert places(result) == [("intro", 1, 1), ("intro", 0, 1), ("intro", 0, 2)]
     assert not any(one.is_given for one in result.places.values())
     [warning] = result.warnings
-    assert (
-        "'cooking' is not one of the book's modules (intro, ros2, gazebo, isaac, vla): 2 lessons" in warning
-    )
+    assert "'cooking' is not one of the book's modules (intro, ros2, gazebo, isaac, vla): 2 lessons" in warning
     assert "taken under 'intro'" in warning
 
 
@@ -232,9 +221,7 @@ def test_front_matter_may_name_the_module_that_the_path_fails_to_name() -> None:
         ("ros2/x.md", Facts(chapter=-1), "chapter number is -1"),
     ],
 )
-def test_a_number_outside_the_books_range_is_refused_with_the_range(
-    path: str, facts: Facts, said: str
-) -> None:
+def test_a_number_outside_the_books_range_is_refused_with_the_range(path: str, facts: Facts, said: str) -> None:
     result = number_lessons([Unplaced(source_file=path, path=path, facts=facts)], ROBOTICS)
     [broken] = result.unreadable
     assert (broken.source_file, broken.reason) == (path, "number-out-of-range")
@@ -308,9 +295,7 @@ def test_facts_are_of_known_types(front_matter: dict[str, object], facts: Facts)
         ({"layer": [["x"] * 1000] * 1000}, "layer is a list; allowed"),
     ],
 )
-def test_a_value_that_is_not_allowed_is_named_with_those_that_are(
-    front_matter: dict[str, object], said: str
-) -> None:
+def test_a_value_that_is_not_allowed_is_named_with_those_that_are(front_matter: dict[str, object], said: str) -> None:
     with pytest.raises(BadLesson) as caught:
         facts_from(front_matter)
     assert caught.value.reason == "front-matter"

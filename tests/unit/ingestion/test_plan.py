@@ -27,9 +27,7 @@ def live(file: LessonFile, recipe: str = RECIPE) -> LessonRecord:
     )
 
 
-A, B, C = (
-    lesson_file(f"{name}.md", place=Place(module="m", chapter=1, lesson=i)) for i, name in enumerate("abc")
-)
+A, B, C = (lesson_file(f"{name}.md", place=Place(module="m", chapter=1, lesson=i)) for i, name in enumerate("abc"))
 
 
 def test_a_source_differs_by_what_is_new_modified_and_deleted() -> None:

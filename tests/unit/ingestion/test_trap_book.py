@@ -38,9 +38,7 @@ def test_every_file_of_the_book_is_listed_with_what_is_expected_of_it() -> None:
     assert on_disk - {"static/raw.html"} == set(written_expectations())
 
 
-def test_every_trap_is_discovered_as_expected(
-    book: tuple[Path, dict[str, str]], discovery: Discovery
-) -> None:
+def test_every_trap_is_discovered_as_expected(book: tuple[Path, dict[str, str]], discovery: Discovery) -> None:
     assert verdicts(discovery) == book[1]
 
 

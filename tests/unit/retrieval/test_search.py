@@ -166,6 +166,4 @@ async def test_context_of_a_removed_chunk_says_so(app: App, tmp_path: Path) -> N
     (record,) = await app.catalog.records("book")
     await app.catalog.withdraw("book", ["topics.md"])
     with pytest.raises(NotFound, match="no chunk"):
-        await read.context(
-            None, record.chunk_ids[0], before=1, after=1, index=app.index, catalog=app.catalog
-        )
+        await read.context(None, record.chunk_ids[0], before=1, after=1, index=app.index, catalog=app.catalog)

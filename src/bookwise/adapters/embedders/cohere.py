@@ -14,7 +14,7 @@ BASE_URL = "https://api.cohere.com"
 MODEL = "embed-english-v3.0"
 SIZE = 1024
 KEY_SETTING = "COHERE_API_KEY"
-URL_SETTING = "COHERE_BASE_URL"
+URL_SETTING = "BOOKWISE_COHERE_BASE_URL"
 
 #: The service reads 512 tokens and drops the rest itself; this keeps what it would drop off the wire.
 TEXT_BYTES = 16 * 512
@@ -22,7 +22,7 @@ BATCH_TEXTS = 96
 BATCH_TOKENS = BATCH_TEXTS * TEXT_BYTES
 
 #: Unrelated texts stay under a cosine of 0.3, good matches lie between 0.45 and 0.75.
-CALIBRATION = Calibration(knots=((0.0, 0.0), (0.3, 0.3), (0.45, 0.6), (0.6, 0.85), (0.75, 0.95), (1.0, 1.0)))
+CALIBRATION = Calibration(knots=((0.0, 0.0), (0.39, 0.1), (0.78, 0.6), (0.92, 0.75), (1.07, 0.85), (1.55, 1.0)))
 
 
 class CohereEmbedder(ServiceEmbedder):
@@ -67,9 +67,7 @@ class CohereEmbedder(ServiceEmbedder):
         [vector] = await self._service.vectors([text], partial(self._payload, "search_query"))
         return vector
 
-    def _payload(
-        self, purpose: Literal["search_document", "search_query"], texts: Sequence[str]
-    ) -> dict[str, object]:
+    def _payload(self, purpose: Literal["search_document", "search_query"], texts: Sequence[str]) -> dict[str, object]:
         return {
             "model": self._model,
             "texts": list(texts),

@@ -17,9 +17,7 @@ class HashingEmbedder:
     """
 
     def __init__(self, size: int = 64) -> None:
-        self.facts = EmbedderFacts(
-            name="hashing", fingerprint=f"hashing:{size}:1", size=size, calibration=CALIBRATION
-        )
+        self.facts = EmbedderFacts(name="hashing", fingerprint=f"hashing:{size}:1", size=size, calibration=CALIBRATION)
 
     async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         return [self._vector(text) for text in texts]
@@ -29,9 +27,7 @@ class HashingEmbedder:
 
     def _vector(self, text: str) -> Vector:
         counts = [0] * self.facts.size
-        for word in re.findall(r"\w+", text.casefold()) or [
-            text
-        ]:  # a text without words still has a direction
+        for word in re.findall(r"\w+", text.casefold()) or [text]:  # a text without words still has a direction
             counts[_place(word, self.facts.size)] += 1
         length = math.sqrt(sum(count * count for count in counts))
         return tuple(count / length for count in counts)

@@ -29,7 +29,7 @@ ADVICE = (
     "holds model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2."
 )
 
-CALIBRATION = Calibration(knots=((0.0, 0.0), (1.0, 1.0)))
+CALIBRATION = Calibration(knots=((0.0, 0.0), (0.2, 0.05), (0.4, 0.25), (0.6, 0.6), (0.78, 0.75), (0.95, 0.85), (1.4, 1.0)))
 
 
 def model_folder(configured: Path | None) -> Path:
@@ -55,8 +55,7 @@ def built_graph(folder: Path, cache: Path) -> Path:
     found = hashlib.sha256(weights.read_bytes()).hexdigest()
     if found != WEIGHTS_SHA256:
         raise MissingModel(
-            f"{weights} is not {NAME}, or is damaged: its SHA-256 begins {found[:12]}, expected "
-            f"{WEIGHTS_SHA256[:12]}.",
+            f"{weights} is not {NAME}, or is damaged: its SHA-256 begins {found[:12]}, expected {WEIGHTS_SHA256[:12]}.",
             advice=ADVICE,
         )
     from bookwise.adapters.embedders import minilm_graph  # imports onnx, needed once per machine
@@ -103,7 +102,7 @@ class MiniLM:
         options.enable_cpu_mem_arena = False
         try:
             session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # noqa: BLE001 - onnxruntime raises bare exceptions of its own
+        except Exception as error:
             raise MissingModel(
                 f"{graph} cannot be loaded: {error}", advice=f"Delete {graph}; it is built again at the next start."
             ) from error

@@ -111,9 +111,7 @@ def _embeddings(graph: _Graph, weights: Weights) -> str:
     length = graph.step("Shape", ["input_ids"], "length", start=1, end=2)
     begin = graph.constant("begin", np.array([0], dtype=np.int64))
     axis = graph.constant("rows", np.array([0], dtype=np.int64))
-    where = graph.step(
-        "Slice", [graph.constant("positions", positions), begin, length, axis], "positions.out"
-    )
+    where = graph.step("Slice", [graph.constant("positions", positions), begin, length, axis], "positions.out")
     return graph.norm(graph.step("Add", [words, where], "embedded"), "embeddings.LayerNorm", weights)
 
 

@@ -23,7 +23,7 @@ BATCH_TEXTS = 2_048
 BATCH_TOKENS = 150_000
 
 #: Unrelated texts stay under a cosine of 0.2, good matches lie between 0.35 and 0.65.
-CALIBRATION = Calibration(knots=((0.0, 0.0), (0.2, 0.3), (0.35, 0.6), (0.5, 0.85), (0.65, 0.95), (1.0, 1.0)))
+CALIBRATION = Calibration(knots=((0.0, 0.0), (0.26, 0.1), (0.65, 0.6), (0.8, 0.75), (0.95, 0.85), (1.4, 1.0)))
 
 
 class OpenAIEmbedder(ServiceEmbedder):

@@ -57,9 +57,7 @@ class Wire:
     text_bytes: int  #: longer texts are cut
     batch_texts: int
     batch_tokens: int
-    rows: (
-        Rows  #: the vectors in an answer's JSON, in the order of the texts; `ValueError` when there are none
-    )
+    rows: Rows  #: an answer's JSON to its vectors in the order of the texts; `ValueError` without any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +149,8 @@ class EmbeddingService:
                 return await self._exchange(client, content, most_bytes)
         except TimeoutError:
             return Trouble(what=f"did not answer within {within:.3g} s")
-        except (
-            httpx2.InvalidURL
-        ) as error:  # the client looks at every Location, also where it does not follow
+        except httpx2.InvalidURL as error:
+            # The client looks at every Location, also where it does not follow.
             raise refusal(302, self._wire) from error
         except httpx2.RequestError as error:
             return Trouble(what=f"cannot be reached ({type(error).__name__})")
@@ -183,9 +180,7 @@ class EmbeddingService:
     def _gave_up(self, trouble: Trouble, attempts: int) -> EmbedderUnavailable:
         wire, asked = self._wire, ""
         if trouble.wait is not None and attempts < ATTEMPTS:
-            asked = (
-                f" and asks to wait {trouble.wait:.0f} s, beyond the {self._patience.deadline:.0f} s allowed"
-            )
+            asked = f" and asks to wait {trouble.wait:.0f} s, beyond the {self._patience.deadline:.0f} s allowed"
         tries = "1 attempt" if attempts == 1 else f"{attempts} attempts"
         return EmbedderUnavailable(
             f"{wire.name} at {httpx2.URL(wire.url).host} {trouble.what}{asked}; gave up after {tries}.",

@@ -27,9 +27,7 @@ def unit_vectors(rows: Sequence[object], *, size: int, place: Place, service: st
         try:
             found.append(unit_vector(row, size))
         except ValueError as error:
-            raise EmbedderUnavailable(
-                f"{service} sent a vector {error} for text {number} of {place.total}."
-            ) from error
+            raise EmbedderUnavailable(f"{service} sent a vector {error} for text {number} of {place.total}.") from error
     return found
 
 

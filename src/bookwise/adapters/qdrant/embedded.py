@@ -224,9 +224,7 @@ class EmbeddedIndex:
         cosines, scores = cosines | more_cosines, scores | more_scores
         most = self._most_possible(terms, within.book_id)
         return [
-            Candidate(
-                ref=ref, lesson=lesson_of(ref), cosine=cosine, lexical=min(1.0, scores.get(ref, 0.0) / most)
-            )
+            Candidate(ref=ref, lesson=lesson_of(ref), cosine=cosine, lexical=min(1.0, scores.get(ref, 0.0) / most))
             for ref, cosine in cosines.items()
         ]
 

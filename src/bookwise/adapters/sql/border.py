@@ -110,17 +110,13 @@ def _away(address: Address, reason: str) -> StoreUnavailable:
 
 def _is_wrong_url(error: Exception) -> bool:
     """The driver itself, not the server, refuses an option: it says so with a ValueError of its own."""
-    return isinstance(error, exc.InterfaceError) and isinstance(
-        getattr(error.orig, "__cause__", None), ValueError
-    )
+    return isinstance(error, exc.InterfaceError) and isinstance(getattr(error.orig, "__cause__", None), ValueError)
 
 
 def _lost(error: Exception) -> bool:
     if isinstance(error, exc.OperationalError):
         return not _state(error)  # with a state that no table above names, the statement is wrong
-    return isinstance(error, exc.InterfaceError) or (
-        isinstance(error, exc.DBAPIError) and error.connection_invalidated
-    )
+    return isinstance(error, exc.InterfaceError) or (isinstance(error, exc.DBAPIError) and error.connection_invalidated)
 
 
 def _state(error: Exception) -> str:

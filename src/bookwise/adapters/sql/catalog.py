@@ -26,10 +26,13 @@ _HIGHEST_REMOVED = "highest removed generation"
 
 _TAKE_PLACE = delete(lessons).where(
     lessons.c.book_id == bindparam("of_book"),
+    lessons.c.index_id == bindparam("of_index"),
     or_(lessons.c.source_file == bindparam("same_file"), lessons.c.lesson_id == bindparam("same_id")),
 )
 _TAKE_AWAY = delete(lessons).where(
-    lessons.c.book_id == bindparam("of_book"), lessons.c.source_file == bindparam("same_file")
+    lessons.c.book_id == bindparam("of_book"),
+    lessons.c.index_id == bindparam("of_index"),
+    lessons.c.source_file == bindparam("same_file"),
 )
 
 
@@ -93,7 +96,7 @@ class SqlCatalog:
         if not source_files:
             return
         with self._change(book_id):
-            await self._database.write(_withdraw, book_id, source_files)
+            await self._database.write(_withdraw, book_id, source_files, self._index_id)
 
     async def mark_ingested(self, book_id: str, mode: IngestionMode, at: datetime) -> None:
         statement = update(books).where(books.c.id == book_id).values({_LAST_INGESTED[mode]: at})
@@ -141,6 +144,8 @@ class SqlCatalog:
         )
         changed = {**row, "generation": books.c.generation + 1}
         connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=changed))
+        elsewhere = and_(lessons.c.book_id == book.id, lessons.c.index_id != self._index_id)
+        connection.execute(delete(lessons).where(elsewhere))
 
     def _remove(self, connection: Connection, book_id: str) -> None:
         removed = delete(books).where(books.c.id == book_id).returning(books.c.generation)
@@ -162,16 +167,21 @@ def _activate(connection: Connection, records: Sequence[LessonRecord], index_id:
         if not _next_generation(connection, book_id):
             raise _no_book(book_id)
     replaced = [
-        {"of_book": record.book_id, "same_file": record.source_file, "same_id": record.lesson_id}
-        for record in records
+        {
+            "of_book": record.book_id,
+            "of_index": index_id,
+            "same_file": record.source_file,
+            "same_id": record.lesson_id,
+        } for record in records
     ]
     connection.execute(_TAKE_PLACE, replaced)
     connection.execute(insert(lessons), [lesson_row(record, index_id=index_id) for record in records])
 
 
-def _withdraw(connection: Connection, book_id: str, source_files: Sequence[str]) -> None:
+def _withdraw(connection: Connection, book_id: str, source_files: Sequence[str], index_id: str) -> None:
     if _next_generation(connection, book_id):
-        connection.execute(_TAKE_AWAY, [{"of_book": book_id, "same_file": file} for file in source_files])
+        wanted = [{"of_book": book_id, "of_index": index_id, "same_file": file} for file in source_files]
+        connection.execute(_TAKE_AWAY, wanted)
 
 
 def _next_generation(connection: Connection, book_id: str) -> bool:

@@ -35,16 +35,12 @@ class Database:
         self.runner = runner
         self.address = address
 
-    async def read(
-        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What `work` returns. Each of its statements sees one state of the database."""
         with translated(self.address):
             return await self.runner.run(lambda connection: work(connection, *args, **kwargs), "read")
 
-    async def write(
-        self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
-    ) -> T:
+    async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
         """What `work` returns, after all it did is durable; when it raises, none of it happened."""
 
         def transaction(connection: Connection) -> T:

@@ -25,12 +25,13 @@ def _now() -> datetime:
 class SqlJobs:
     """Jobs and their outcomes. A change of status names the one it starts from, so only one of two wins."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(self, database: Database, *, holder: str = "", clock: Callable[[], datetime] = _now) -> None:
         self._database = database
+        self._holder = holder
         self._clock = clock
 
     async def open(self, book_id: str, mode: IngestionMode, source: str) -> IngestionJob:
-        job = {"book_id": book_id, "mode": mode, "source": source}
+        job = {"book_id": book_id, "mode": mode, "source": source, "holder": self._holder}
         statement = insert(jobs).values(**job, status="queued", queued_at=self._clock()).returning(jobs)
         try:
             return await self._database.write(lambda c: job_from(c.execute(statement).one()))
@@ -72,7 +73,7 @@ class SqlJobs:
         return await self._database.read(_outcomes, job_id)
 
     async def interrupt_running(self) -> int:
-        failed = self._failed(_INTERRUPTED).where(jobs.c.status.in_(_ACTIVE))
+        failed = self._failed(_INTERRUPTED).where(jobs.c.status.in_(_ACTIVE), jobs.c.holder == self._holder)
         return await self._database.write(lambda connection: connection.execute(failed).rowcount)
 
     def _failed(self, error_message: str) -> Update:
@@ -89,9 +90,7 @@ class SqlJobs:
         )
 
 
-def _move(
-    connection: Connection, job_id: int, change: Update, *, before: tuple[JobStatus, ...]
-) -> IngestionJob:
+def _move(connection: Connection, job_id: int, change: Update, *, before: tuple[JobStatus, ...]) -> IngestionJob:
     _refuse_impossible_id(job_id)
     allowed = change.where(jobs.c.job_id == job_id, jobs.c.status.in_(before)).returning(jobs)
     row = connection.execute(allowed).first()

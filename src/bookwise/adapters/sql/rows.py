@@ -16,9 +16,7 @@ def book_row(book: Book) -> dict[str, Any]:
         "base_url": book.base_url,
         "language": book.language,
         "source": book.source,
-        "modules": [
-            {"name": module.name, "title": module.title, "aliases": module.aliases} for module in book.modules
-        ],
+        "modules": [{"name": module.name, "title": module.title, "aliases": module.aliases} for module in book.modules],
         "embedder": book.embedder,
         "embedder_name": book.embedder_name,
         "embedder_size": book.embedder_size,

@@ -49,6 +49,7 @@ lessons = Table(
     "lessons",
     metadata,
     Column("book_id", Words, ForeignKey("books.id", ondelete="CASCADE"), primary_key=True),
+    Column("index_id", Words, primary_key=True),  # two embedders may serve a book while it moves over
     Column("source_file", Words, primary_key=True),
     Column("lesson_id", Words, nullable=False),
     Column("revision", Words, nullable=False),
@@ -61,8 +62,7 @@ lessons = Table(
     Column("chunk_ids", Json, nullable=False),
     Column("chunk_count", Integer, nullable=False),
     Column("ingested_at", Moment, nullable=False),
-    Column("index_id", Words, nullable=False),
-    UniqueConstraint("book_id", "lesson_id"),
+    UniqueConstraint("book_id", "index_id", "lesson_id"),
     Index("ix_lessons_live", "book_id", "index_id", "revision"),  # answers `live` without reading rows
 )
 
@@ -84,6 +84,7 @@ jobs = Table(
     Column("mode", Words, nullable=False),
     Column("status", Words, nullable=False),
     Column("source", Remark, nullable=False),
+    Column("holder", Words, nullable=False),  # whose process runs it: the index data it writes to
     *(Column(name, Integer, nullable=False, server_default=text("0")) for name in COUNTERS),
     Column("queued_at", Moment, nullable=False),
     Column("started_at", Moment),

@@ -41,9 +41,7 @@ class SqlVectorCache:
 
 
 def _recall(connection: Connection, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:
-    of_embedder = select(embeddings.c.text_hash, embeddings.c.vector).where(
-        embeddings.c.fingerprint == fingerprint
-    )
+    of_embedder = select(embeddings.c.text_hash, embeddings.c.vector).where(embeddings.c.fingerprint == fingerprint)
     found: dict[str, Vector] = {}
     for batch in _batches(hashes):
         rows = connection.execute(of_embedder.where(embeddings.c.text_hash.in_(batch)))

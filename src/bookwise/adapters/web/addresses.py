@@ -48,9 +48,7 @@ def site_url(text: str) -> httpx2.URL:
     if url.scheme not in ("http", "https"):
         raise BadSource(f"{shown!r} does not begin with http:// or https://.", advice=_ADVICE)
     if "@" in re.split(r"[/?#]", text.partition("//")[2], maxsplit=1)[0]:
-        raise BadSource(
-            "The address holds a user name or password.", advice="Leave out what stands before the @."
-        )
+        raise BadSource("The address holds a user name or password.", advice="Leave out what stands before the @.")
     if url.port is not None and not 1 <= url.port <= 65_535:
         raise BadSource(f"{shown!r} names a port that does not exist.", advice=_ADVICE)
     _check_host(host_of(url))

@@ -56,21 +56,16 @@ class Fetcher:
         self._options = options
         self._spent = 0
 
-    async def fetch(
-        self, url: httpx2.URL, *, refuse: Refuse, most_bytes: int, known: Known | None = None
-    ) -> Fetched:
+    async def fetch(self, url: httpx2.URL, *, refuse: Refuse, most_bytes: int, known: Known | None = None) -> Fetched:
         """The answer behind the redirects; `Unavailable` when none comes, `BadSource` when it is unfit."""
         seconds = self._options.request_seconds
         try:
             with anyio.fail_after(seconds):
                 return await self._follow(url, refuse, most_bytes, known)
         except (TimeoutError, httpx2.TimeoutException) as error:
-            raise Unavailable(
-                f"{url} was not read within {seconds:.3g} s.", advice="Try again later."
-            ) from error
-        except (
-            httpx2.InvalidURL
-        ) as error:  # the client looks at every Location, also where it does not follow
+            raise Unavailable(f"{url} was not read within {seconds:.3g} s.", advice="Try again later.") from error
+        except httpx2.InvalidURL as error:
+            # The client looks at every Location, also where it does not follow.
             raise BadSource(f"{url} redirects to something that is no address.") from error
         except (httpx2.RequestError, zlib.error) as error:
             raise Unavailable(

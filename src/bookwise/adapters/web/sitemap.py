@@ -167,9 +167,7 @@ class SitemapWalk:
             self.notes[location] = PageNote(url=location[:200], reason="no-address", detail=error.message)
             return
         if reason := self.scope.foreign(url):
-            self.notes[str(url)] = PageNote(
-                url=str(url), reason="other-site", detail=f"The page is {reason}."
-            )
+            self.notes[str(url)] = PageNote(url=str(url), reason="other-site", detail=f"The page is {reason}.")
         elif self.scope.outside(url):
             pass  # the rest of a large site is not a fault of the book on it
         elif not self.rules.can_fetch(USER_AGENT, str(url)):

@@ -61,9 +61,7 @@ class Site:
 def breadcrumb(site: Site, name: str) -> tuple[str, ...]:
     """Labels of the folders above a lesson."""
     parts = folder_of(site.inner(name)).split("/")[:-1]
-    return tuple(
-        site.labels.get("/".join(parts[: i + 1])) or label(part) or part for i, part in enumerate(parts)
-    )
+    return tuple(site.labels.get("/".join(parts[: i + 1])) or label(part) or part for i, part in enumerate(parts))
 
 
 def url_of(site: Site, base_url: str, name: str, facts: Facts) -> str:
@@ -117,9 +115,7 @@ def reading_order(site: Site, names: Sequence[str], facts: Mapping[str, Facts]) 
     return sorted(names, key=key)
 
 
-def _path_key(
-    site: Site, name: str, position: float | None
-) -> list[tuple[float, tuple[tuple[str | int, ...], str]]]:
+def _path_key(site: Site, name: str, position: float | None) -> list[tuple[float, tuple[tuple[str | int, ...], str]]]:
     *folders, file = site.inner(name).split("/")
     keys = []
     for depth, folder in enumerate(folders):

@@ -20,9 +20,7 @@ def reply(*rows: object) -> Reply:
 
 def embedder(server: Server, *, size: int = 2) -> CohereEmbedder:
     time = StoppedTime()
-    return CohereEmbedder(
-        KEY, base_url=server.url, size=size, patience=Patience(sleep=time.sleep, clock=time.clock)
-    )
+    return CohereEmbedder(KEY, base_url=server.url, size=size, patience=Patience(sleep=time.sleep, clock=time.clock))
 
 
 def numbered(request: Request) -> Reply:
@@ -111,9 +109,7 @@ async def test_the_fingerprint_names_model_size_and_any_service_that_is_not_cohe
     own = CohereEmbedder(KEY).facts
     assert own.fingerprint == "cohere:embed-english-v3.0:1024:1"
     assert (own.name, own.size) == ("embed-english-v3.0", 1024)
-    other = CohereEmbedder(
-        KEY, base_url="https://gateway.example/", model="embed-english-light-v3.0", size=384
-    )
+    other = CohereEmbedder(KEY, base_url="https://gateway.example/", model="embed-english-light-v3.0", size=384)
     assert other.facts.fingerprint == "cohere:embed-english-light-v3.0:384:1:gateway.example"
 
 

@@ -70,7 +70,5 @@ async def test_the_own_wait_doubles_up_to_a_limit_and_is_spread() -> None:
 
 
 async def test_a_date_without_a_zone_is_read_as_utc() -> None:
-    headers = httpx2.Headers(
-        {"Retry-After": "21 Oct 2015 07:28:30 -0000", "Date": "21 Oct 2015 07:28:00 GMT"}
-    )
+    headers = httpx2.Headers({"Retry-After": "21 Oct 2015 07:28:30 -0000", "Date": "21 Oct 2015 07:28:00 GMT"})
     assert retry_after(headers) == 30.0

@@ -41,9 +41,7 @@ def test_an_index_lists_sitemaps() -> None:
 
 
 def test_a_sitemap_without_a_namespace_is_read_too() -> None:
-    assert locations("<urlset><url><loc>a.html</loc></url></urlset>").pages == (
-        "https://lessons.example/book/a.html",
-    )
+    assert locations("<urlset><url><loc>a.html</loc></url></urlset>").pages == ("https://lessons.example/book/a.html",)
 
 
 def test_an_entry_that_is_no_address_is_handed_on_to_be_refused() -> None:

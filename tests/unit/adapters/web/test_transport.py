@@ -113,9 +113,7 @@ async def test_a_host_without_an_address_is_unavailable() -> None:
 @pytest.mark.parametrize(
     ("url", "name"), [("https://lessons.example/", "lessons.example"), ("https://[2606:4700::1111]/", None)]
 )
-async def test_a_certificate_is_checked_against_the_name_and_not_the_address(
-    url: str, name: str | None
-) -> None:
+async def test_a_certificate_is_checked_against_the_name_and_not_the_address(url: str, name: str | None) -> None:
     seen: list[httpx2.Request] = []
 
     def record(request: httpx2.Request) -> httpx2.Response:

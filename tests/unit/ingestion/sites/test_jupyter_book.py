@@ -107,8 +107,7 @@ def test_a_project_without_a_table_takes_everything(tmp_path: Path, config: str)
 def test_a_table_without_end_harms_nothing(tmp_path: Path) -> None:
     deep = "file: a\n" + "".join(f"{' ' * i}children:\n{' ' * i}- file: a\n" for i in range(0, 100, 2))
     bomb = "a: &a [{file: a}]\n" + "".join(
-        f"{b}: &{b} [{{children: *{a}}}, {{children: *{a}}}, 5]\n"
-        for a, b in pairwise("abcdefghijklmnopqrstu")
+        f"{b}: &{b} [{{children: *{a}}}, {{children: *{a}}}, 5]\n" for a, b in pairwise("abcdefghijklmnopqrstu")
     )
     for contents in (deep, bomb + "chapters: *u"):
         assert names(found(tmp_path, {"_toc.yml": contents, "a.md": "a"})) == ["a.md"]

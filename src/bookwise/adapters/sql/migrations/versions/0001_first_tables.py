@@ -61,8 +61,8 @@ def create_lessons() -> None:
         *required("chunk_count", kind=sa.Integer()),
         *required("ingested_at", kind=MOMENT),
         *required("index_id", kind=sa.Text()),
-        sa.PrimaryKeyConstraint("book_id", "source_file", name="pk_lessons"),
-        sa.UniqueConstraint("book_id", "lesson_id", name="uq_lessons_book_id_lesson_id"),
+        sa.PrimaryKeyConstraint("book_id", "index_id", "source_file", name="pk_lessons"),
+        sa.UniqueConstraint("book_id", "index_id", "lesson_id", name="uq_lessons_book_id_index_id_lesson_id"),
         sa.ForeignKeyConstraint(["book_id"], ["books.id"], name="fk_lessons_book_id", ondelete="CASCADE"),
     )
     op.create_index("ix_lessons_live", "lessons", ["book_id", "index_id", "revision"])
@@ -72,7 +72,7 @@ def create_jobs() -> None:
     op.create_table(
         "jobs",
         sa.Column("job_id", sa.Integer, nullable=False),
-        *required("book_id", "mode", "status", "source", kind=sa.Text()),
+        *required("book_id", "mode", "status", "source", "holder", kind=sa.Text()),
         *(sa.Column(name, sa.Integer, nullable=False, server_default=sa.text("0")) for name in COUNTERS),
         *required("queued_at", kind=MOMENT),
         sa.Column("started_at", MOMENT),
@@ -80,18 +80,14 @@ def create_jobs() -> None:
         sa.Column("error_message", sa.Text),
         sa.PrimaryKeyConstraint("job_id", name="pk_jobs"),
         sa.CheckConstraint(" AND ".join(f"{name} >= 0" for name in COUNTERS), name="ck_jobs_counters"),
-        sa.CheckConstraint(
-            "(completed_at IS NULL) = (status IN ('queued', 'running'))", name="ck_jobs_completed_at"
-        ),
+        sa.CheckConstraint("(completed_at IS NULL) = (status IN ('queued', 'running'))", name="ck_jobs_completed_at"),
         sa.CheckConstraint(
             "status <> 'completed' OR files_processed + files_skipped = total_files", name="ck_jobs_files"
         ),
         sqlite_autoincrement=True,
     )
     op.create_index("ix_jobs_book_id", "jobs", ["book_id", "job_id"])
-    op.create_index(
-        "uq_jobs_active", "jobs", ["book_id"], unique=True, sqlite_where=ACTIVE, postgresql_where=ACTIVE
-    )
+    op.create_index("uq_jobs_active", "jobs", ["book_id"], unique=True, sqlite_where=ACTIVE, postgresql_where=ACTIVE)
 
 
 def create_outcomes() -> None:
@@ -103,9 +99,7 @@ def create_outcomes() -> None:
         *required("chunks_created", "chunks_deleted", kind=sa.Integer()),
         *required("reason", "message", kind=sa.Text()),
         sa.PrimaryKeyConstraint("outcome_id", name="pk_job_outcomes"),
-        sa.ForeignKeyConstraint(
-            ["job_id"], ["jobs.job_id"], name="fk_job_outcomes_job_id", ondelete="CASCADE"
-        ),
+        sa.ForeignKeyConstraint(["job_id"], ["jobs.job_id"], name="fk_job_outcomes_job_id", ondelete="CASCADE"),
     )
     op.create_index("ix_job_outcomes_job_id", "job_outcomes", ["job_id", "outcome_id"])
 
