@@ -97,7 +97,9 @@ def index_folder(settings: Settings, fingerprint: str) -> Path:
 def database_url(settings: Settings) -> str:
     if settings.database_url is not None:
         return settings.database_url.get_secret_value()
-    return f"sqlite:///{(settings.data_dir / DATABASE_FILE).absolute()}"
+    from bookwise.adapters.sql.address import sqlite_url
+
+    return sqlite_url((settings.data_dir / DATABASE_FILE).absolute())
 
 
 @asynccontextmanager

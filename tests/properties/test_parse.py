@@ -103,7 +103,7 @@ RST_PARTS = [
     ".. _l:",
     ".. [1] x",
     ".. |s| replace:: |s|",
-    ".. |u| unicode:: 0xD800",
+    ".. |u| unicode:: 0xD800 0x0",
     "|s|",
     "|u|",
     "`",
@@ -205,6 +205,7 @@ def check(lesson: Lesson | None) -> None:
         assert all(section.heading_path)
         for block in section.blocks:
             assert block.text.strip()
+            assert "\0" not in block.text
             block.text.encode()
             if block.kind == "code":
                 opening, closing = block.text.split("\n")[0], block.text.split("\n")[-1]

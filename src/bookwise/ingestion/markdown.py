@@ -112,8 +112,9 @@ class _Reading:
 
     def _paragraph(self, token: Token) -> Iterator[Piece]:
         text = token.content
-        math = text.startswith(("$$", "\\begin{", "\\[")) and text.endswith(("$$", "}", "\\]"))
-        return _text(self._clean(text), "math" if math else "text")
+        if text.startswith(("$$", "\\begin{", "\\[")) and text.endswith(("$$", "}", "\\]")):
+            return _text(self._clean(text), "math")
+        return _text(line.lstrip() for line in self._clean(text))
 
     def _rows(self, token: Token) -> Iterator[Piece]:
         return _text(self._clean(token.content), "table")

@@ -164,14 +164,14 @@ class _Reading:
         if isinstance(node, nodes.substitution_reference):
             return self._substitution(node, self._plain)
         if isinstance(node, nodes.Text):
-            return node.astext()
+            return _storable(node.astext())
         return "".join(self._plain(child) for child in node.children)
 
     def _inline(self, node: nodes.Node) -> str:
         """Inline markup in Markdown's form."""
         match node:
             case nodes.Text():
-                return node.astext()
+                return _storable(node.astext())
             case nodes.substitution_reference():
                 return self._substitution(node, self._inline)
             case nodes.image() | nodes.raw() | nodes.system_message() | nodes.target() if not node.children:
@@ -198,3 +198,8 @@ class _Reading:
         text = "".join(read(child) for child in definition.children)
         self._open.pop()
         return text
+
+
+def _storable(text: str) -> str:
+    """The text, where a substitution may have named a code point that is no character."""
+    return text if text.isprintable() else text.encode("utf-8", "replace").decode().replace("\0", "?")

@@ -474,12 +474,15 @@ def _cost(text: str, **facts: object) -> float:
     return time.process_time() - began
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("facts", [{"site": "folder"}, {"site": "docusaurus", "format": "mdx"}], ids=["md", "mdx"])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_text_costs_no_more_than_its_length(name: str, facts: dict[str, object]) -> None:
     lesson("warm *up*\n", **facts)
-    once = min(_cost(HOSTILE[name](50_000), **facts) for _ in range(2))
-    twice = min(_cost(HOSTILE[name](100_000), **facts) for _ in range(2))
+    half, whole = HOSTILE[name](50_000), HOSTILE[name](100_000)
+    once, twice = _cost(half, **facts), _cost(whole, **facts)
+    if twice > 3 * once and twice > 0.2:  # a neighbour may have taken the processor
+        once, twice = min(once, _cost(half, **facts)), min(twice, _cost(whole, **facts))
     assert twice < 2
     # Times too short to compare are short enough.
-    assert twice / once <= 3 or twice < 0.2
+    assert twice <= 3 * once or twice < 0.2

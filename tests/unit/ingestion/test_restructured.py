@@ -375,6 +375,10 @@ def test_substitutions_that_stand_for_each_other_end() -> None:
     assert len(texts(f"{bomb}\n|a0|\n", **RST)[0]) < 10_000
 
 
+def test_a_code_point_that_is_no_character_is_not_stored() -> None:
+    assert texts(".. |x| unicode:: 0xD800\n\nBad |x| point\n", **RST) == ["Bad ? point"]
+
+
 def test_the_registries_of_docutils_stay_as_they_were() -> None:
     lesson(".. note:: warm up\n\n.. table::\n\n   == ==\n   a  b\n   == ==\n", **RST)
     before = dict(directives._directives), dict(roles._roles), states.Body.explicit.constructs[:]
@@ -404,6 +408,7 @@ def test_an_endless_line_is_refused() -> None:
     assert caught.value.reason == "too-large"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "part", ["*a\n", "`a\n", "|a\n", "a_ b_\n", ".. c\n\na\n\n", ".. _l:\n\n", "*a `b |c\n" * 50 + "\n"]
 )

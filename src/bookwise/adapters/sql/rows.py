@@ -86,7 +86,9 @@ def job_counters(job: IngestionJob) -> dict[str, int]:
 
 
 def job_from(row: Row[Any]) -> IngestionJob:
-    return IngestionJob(**row._mapping)
+    facts = dict(row._mapping)
+    del facts["holder"]  # matters to the store alone
+    return IngestionJob(**facts)
 
 
 def outcome_row(job_id: int, outcome: LessonOutcome) -> dict[str, Any]:
