@@ -9,7 +9,7 @@ from bookwise.domain.errors import BadLesson
 
 MAX_CHARACTERS = 64 * 1024
 MAX_DEPTH = 20
-MAX_NODES = 10_000  #: counted as if every alias were written out
+MAX_VALUES = 10_000  #: counted as if every alias were written out
 
 _CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
 _SAFE_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
@@ -80,26 +80,26 @@ def _yaml_facts(source: str) -> dict[str, object]:
 def _check_size(events: Iterator[yaml.Event]) -> None:
     """Refuses what is small to write and huge to walk: the tree is measured before it is built."""
     sizes: dict[str, int] = {}
-    open_nodes: list[tuple[str | None, int]] = []
+    unfinished: list[tuple[str | None, int]] = []
     total = 0
     for event in events:
         match event:
             case yaml.AliasEvent():
                 total += _alias_size(event, sizes)
             case yaml.CollectionStartEvent():
-                open_nodes.append((event.anchor, total))
+                unfinished.append((event.anchor, total))
                 total += 1
             case yaml.ScalarEvent():
                 sizes[event.anchor or ""] = 1
                 total += 1
             case yaml.CollectionEndEvent():
-                anchor, before = open_nodes.pop()
+                anchor, before = unfinished.pop()
                 sizes[anchor or ""] = total - before
         _check_tag(event)
-        if len(open_nodes) > MAX_DEPTH:
+        if len(unfinished) > MAX_DEPTH:
             raise _bad(f"is nested deeper than {MAX_DEPTH} levels")
-        if total > MAX_NODES:
-            raise _bad(f"holds more than {MAX_NODES} values once its aliases are written out")
+        if total > MAX_VALUES:
+            raise _bad(f"holds more than {MAX_VALUES} values once its aliases are written out")
 
 
 def _alias_size(event: yaml.AliasEvent, sizes: dict[str, int]) -> int:

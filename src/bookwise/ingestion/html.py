@@ -69,7 +69,7 @@ class _Reading:
     """One walk over the main content of a page."""
 
     def __init__(self, root: LexborNode) -> None:
-        self._unwanted = {node.mem_id for node in root.css(_DROPPED)}
+        self._unwanted = {element.mem_id for element in root.css(_DROPPED)}
         self._readers: dict[str, Callable[[LexborNode], Iterator[Piece]]] = {
             **{f"h{level}": self._heading for level in range(1, 7)},
             "p": self._paragraph,
@@ -80,17 +80,17 @@ class _Reading:
             "menu": self._bullets,
         }
 
-    def _children(self, node: LexborNode, *tags: str) -> Iterator[LexborNode]:
-        child = node.first_child
+    def _children(self, element: LexborNode, *tags: str) -> Iterator[LexborNode]:
+        child = element.first_child
         while child is not None:
             if child.mem_id not in self._unwanted and (not tags or child.tag in tags):
                 yield child
             child = child.next
 
-    def pieces(self, node: LexborNode) -> Iterator[Piece]:
-        """The pieces of a node's children; words between blocks become paragraphs."""
+    def pieces(self, element: LexborNode) -> Iterator[Piece]:
+        """The pieces of an element's children; words between blocks become paragraphs."""
         loose: list[str] = []
-        for child in self._children(node):
+        for child in self._children(element):
             if child.tag in _INLINE and not child.css_first("pre, p, div, ul, ol, table, h1, h2, h3, h4, h5, h6"):
                 loose.append(self._inline(child))
                 continue
@@ -99,90 +99,90 @@ class _Reading:
             yield from self._element(child)
         yield from _text("".join(loose))
 
-    def _element(self, node: LexborNode) -> Iterator[Piece]:
-        if not node.tag or node.tag in ("-comment", "-doctype"):
+    def _element(self, element: LexborNode) -> Iterator[Piece]:
+        if not element.tag or element.tag in ("-comment", "-doctype"):
             return iter(())
-        if node.tag in _INLINE and node.tag not in self._readers and node.first_child is None:
-            return self._paragraph(node)
-        return self._readers.get(node.tag, self.pieces)(node)
+        if element.tag in _INLINE and element.tag not in self._readers and element.first_child is None:
+            return self._paragraph(element)
+        return self._readers.get(element.tag, self.pieces)(element)
 
-    def _blocks(self, node: LexborNode) -> Iterator[Block]:
-        return (piece.block if isinstance(piece, Heading) else piece for piece in self.pieces(node))
+    def _blocks(self, element: LexborNode) -> Iterator[Block]:
+        return (piece.block if isinstance(piece, Heading) else piece for piece in self.pieces(element))
 
-    def _heading(self, node: LexborNode) -> Iterator[Piece]:
-        title = _squeezed(self._verbatim(node))
+    def _heading(self, element: LexborNode) -> Iterator[Piece]:
+        title = _squeezed(self._verbatim(element))
         if title:
-            yield Heading(level=int(str(node.tag)[1]), title=title, anchor=_anchor(node))
+            yield Heading(level=int(str(element.tag)[1]), title=title, anchor=_anchor(element))
 
-    def _paragraph(self, node: LexborNode) -> Iterator[Piece]:
-        return _text(self._inline(node))
+    def _paragraph(self, element: LexborNode) -> Iterator[Piece]:
+        return _text(self._inline(element))
 
-    def _code(self, node: LexborNode) -> Iterator[Piece]:
-        text = self._verbatim(node).strip("\n")
+    def _code(self, element: LexborNode) -> Iterator[Piece]:
+        text = self._verbatim(element).strip("\n")
         if text.strip():
-            yield code_block(text, info=_language(node))
+            yield code_block(text, info=_language(element))
 
-    def _table(self, node: LexborNode) -> Iterator[Piece]:
-        listing = node.css_first("td.code pre")
+    def _table(self, element: LexborNode) -> Iterator[Piece]:
+        listing = element.css_first("td.code pre")
         if listing is not None:
             yield from self._code(listing)
             return
-        for caption in node.css("caption"):
+        for caption in element.css("caption"):
             yield from self._paragraph(caption)
-        rows = [[self._cell(cell) for cell in self._children(row, "th", "td")] for row in self._rows(node)]
-        first = next(self._rows(node), None)
+        rows = [[self._cell(cell) for cell in self._children(row, "th", "td")] for row in self._rows(element)]
+        first = next(self._rows(element), None)
         head = 1 if first is not None and not any(self._children(first, "td")) else 0
         if table := pipe_table(rows[:head], rows[head:]):
             yield table
 
-    def _rows(self, node: LexborNode) -> Iterator[LexborNode]:
+    def _rows(self, element: LexborNode) -> Iterator[LexborNode]:
         """The rows of a table, without those of tables inside it."""
-        for part in self._children(node, "tr", "thead", "tbody", "tfoot"):
+        for part in self._children(element, "tr", "thead", "tbody", "tfoot"):
             yield from [part] if part.tag == "tr" else self._children(part, "tr")
 
-    def _cell(self, node: LexborNode) -> str:
-        return " ".join(block.text for block in self._blocks(node))
+    def _cell(self, element: LexborNode) -> str:
+        return " ".join(block.text for block in self._blocks(element))
 
-    def _bullets(self, node: LexborNode) -> Iterator[Piece]:
-        return list_blocks(("-", blocks) for blocks in self._items(node))
+    def _bullets(self, element: LexborNode) -> Iterator[Piece]:
+        return list_blocks(("-", blocks) for blocks in self._items(element))
 
-    def _numbers(self, node: LexborNode) -> Iterator[Piece]:
-        start = node.attributes.get("start") or "1"
+    def _numbers(self, element: LexborNode) -> Iterator[Piece]:
+        start = element.attributes.get("start") or "1"
         first = int(start) if start.isdecimal() and len(start) < 10 else 1
-        return list_blocks((f"{number}.", blocks) for number, blocks in enumerate(self._items(node), first))
+        return list_blocks((f"{number}.", blocks) for number, blocks in enumerate(self._items(element), first))
 
-    def _items(self, node: LexborNode) -> Iterator[list[Block]]:
+    def _items(self, element: LexborNode) -> Iterator[list[Block]]:
         """The blocks of each item; what stands in a list without being an item counts as one."""
-        for child in self._children(node):
+        for child in self._children(element):
             read = self.pieces if child.tag == "li" else self._element
             if blocks := [piece.block if isinstance(piece, Heading) else piece for piece in read(child)]:
                 yield blocks
 
-    def _verbatim(self, node: LexborNode) -> str:
+    def _verbatim(self, element: LexborNode) -> str:
         """The text of code or of a title; lines may be parted by line breaks."""
-        if node.tag == "-text":
-            return node.text(deep=False)
-        return "\n" if node.tag == "br" else "".join(map(self._verbatim, self._children(node)))
+        if element.tag == "-text":
+            return element.text(deep=False)
+        return "\n" if element.tag == "br" else "".join(map(self._verbatim, self._children(element)))
 
-    def _inline(self, node: LexborNode) -> str:
-        match node.tag:
+    def _inline(self, element: LexborNode) -> str:
+        match element.tag:
             case "-text":
-                return re.sub(r"\s+", " ", node.text(deep=False))
+                return re.sub(r"\s+", " ", element.text(deep=False))
             case "br":
                 return "\n"
             case "img":
-                alt = _squeezed(node.attributes.get("alt") or "")
-                return f"![{alt}]({node.attributes.get('src') or ''})" if alt else ""
+                alt = _squeezed(element.attributes.get("alt") or "")
+                return f"![{alt}]({element.attributes.get('src') or ''})" if alt else ""
             case tag if not tag or tag.startswith(("-", "!")):
                 return ""
-        if "katex" in (node.attributes.get("class") or "") and (tex := node.css_first(_FORMULA)):
+        if "katex" in (element.attributes.get("class") or "") and (tex := element.css_first(_FORMULA)):
             return f"${tex.text().strip()}$"
-        return self._marked(node, "".join(self._inline(child) for child in self._children(node)))
+        return self._marked(element, "".join(self._inline(child) for child in self._children(element)))
 
-    def _marked(self, node: LexborNode, inner: str) -> str:
-        if node.tag == "a":
-            return _link(inner, node.attributes.get("href") or "")
-        mark = _MARKS.get(str(node.tag), "")
+    def _marked(self, element: LexborNode, inner: str) -> str:
+        if element.tag == "a":
+            return _link(inner, element.attributes.get("href") or "")
+        mark = _MARKS.get(str(element.tag), "")
         core = inner.strip()
         return inner.replace(core, f"{mark}{core}{mark}", 1) if mark and core else inner
 

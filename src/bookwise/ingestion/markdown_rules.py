@@ -32,13 +32,15 @@ _RAW_ENDS = (
     (re.compile(r"<!\[CDATA\["), r"\]\]>"),
     (re.compile(r"<![A-Za-z]"), r">"),
 )
+_SCRIPT = re.compile(r"<(?:script|style)\b", re.I)
 _COLONS = re.compile(
     r":{3,}(?:[ \t]*(?:\{(?P<directive>[^}]*)\}|(?P<name>[A-Za-z][\w.-]*))[ \t]*"
     r"(?:\[(?P<label>[^\]]*)\])?(?P<title>.*))?"
 )
 _SLASHES = re.compile(r"/{3,}(?:[ \t]+(?P<name>[A-Za-z][\w-]*)[ \t]*(?:\|(?P<title>.*))?)?")
 _ATTRIBUTES = re.compile(r"\{[^{}]*\}\s*$")
-_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)\s+(?P<name>[\w-]+)[\w\s-]*(?:\"(?P<title>.*)\")?\s*")
+_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)\s+(?P<name>[\w-]+)(?P<classes>[\w\s-]*)(?:\"(?P<title>.*)\")?\s*")
+_STYLES = ("inline", "end", "annotate", "highlight", "blink")
 _TAB = re.compile(r"===[+!]*\s+\"(?P<title>.*)\"\s*")
 _OPTION = re.compile(r":[\w-]+:(?:\s|$)")
 
@@ -145,9 +147,18 @@ def _closed_html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if not state.src.startswith("<", position) or state.src.startswith("<!--", position):
         return False
     for opening, closing in _RAW_ENDS:
-        if opening.match(state.src, position, state.eMarks[start]) and next_match(state, closing, position)[0] < 0:
+        if opening.match(state.src, position, state.eMarks[start]) and not _ends(state, position, closing):
             return False
     return html_block(state, start, end, silent)
+
+
+def _ends(state: StateBlock, position: int, closing: str) -> bool:
+    """Whether a raw block ends before the lesson does, and a script before the next heading: where examples of
+    scripts stand unquoted in the text, the end of another one may follow far below."""
+    close, _ = next_match(state, closing, position)
+    heading, _ = next_match(state, r"(?m)^#{1,6} ", position)
+    scripted = _SCRIPT.match(state.src, position)
+    return close >= 0 and not (scripted and 0 <= heading < close)
 
 
 def _box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
@@ -155,8 +166,8 @@ def _box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
     What stands inside is parsed as if the lines were not there, so nesting needs no bookkeeping.
     """
-    text = source_line(state, start)[:_HEADER_LENGTH].rstrip()
-    if text[:3] not in (":::", "///") or state.is_code_block(start):
+    text = source_line(state, start).rstrip()
+    if text[:3] not in (":::", "///") or len(text) > _HEADER_LENGTH or state.is_code_block(start):
         return False
     header = (_COLONS if text[0] == ":" else _SLASHES).fullmatch(text)
     if header is None:
@@ -165,7 +176,7 @@ def _box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if is_verbatim(parts.get("directive", "")):
         return _colon_fence(state, start, end, silent)
     if not silent:
-        state.line = _after_options(state, start + 1, end) if text.strip(":/") else start + 1
+        state.line = _after_options(state, start + 1, end, parts)
         push(state, "spoken", start, _box_title(parts))
     return True
 
@@ -179,12 +190,13 @@ def _box_title(parts: dict[str, str]) -> str:
     return name if "." in name else lead_in(name, title)
 
 
-def _after_options(state: StateBlock, line: int, end: int) -> int:
-    """The first line after options such as `:class: wide` or an indented `open: true`."""
+def _after_options(state: StateBlock, line: int, end: int, parts: dict[str, str]) -> int:
+    """The first line after options: `:class: wide` below a directive, indented YAML below `///` and objects."""
+    configured = "directive" not in parts or "." in parts["name"]
     while line < end and not state.isEmpty(line):
-        text = source_line(state, line)
-        indented = state.sCount[line] - state.blkIndent >= 4 and re.match(r"[\w-]+:(?:\s|$)", text)
-        if not indented and not _OPTION.match(text):
+        indented = configured and parts["name"] and state.sCount[line] - state.blkIndent >= 4
+        listed = parts.get("directive") and _OPTION.match(source_line(state, line))
+        if not indented and not listed:
             break
         line += 1
     return line
@@ -192,8 +204,8 @@ def _after_options(state: StateBlock, line: int, end: int) -> int:
 
 def _admonition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """`!!! note "Title"`, `??? note` and `=== "Tab"`, with an indented body."""
-    text = source_line(state, start)[:_HEADER_LENGTH]
-    if text[:3] not in ("!!!", "???", "===") or state.is_code_block(start):
+    text = source_line(state, start)
+    if text[:3] not in ("!!!", "???", "===") or len(text) > _HEADER_LENGTH or state.is_code_block(start):
         return False
     header = _ADMONITION.fullmatch(text) or _TAB.fullmatch(text)
     if header is None or silent:
@@ -202,9 +214,15 @@ def _admonition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     while last < end and (state.isEmpty(last) or state.sCount[last] >= indent):
         last += 1
     state.line = start + 1
-    push(state, "spoken", start, lead_in(header.groupdict().get("name") or "tab", header["title"] or ""))
+    push(state, "spoken", start, _admonition_title(header.groupdict(default="")))
     _indented(state, start + 1, last, indent)
     return True
+
+
+def _admonition_title(parts: dict[str, str]) -> str:
+    """The lead-in; words that were meant as a title but not quoted are kept as one."""
+    words = [word for word in parts.get("classes", "").split() if word not in _STYLES]
+    return lead_in(parts.get("name", "tab"), parts["title"] or " ".join(words))
 
 
 def _indented(state: StateBlock, start: int, end: int, indent: int) -> None:

@@ -76,6 +76,7 @@ def expression(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if close < 0 or text[close:].partition("\n")[0].strip():
         return False
     state.line = start + 1 + text.count("\n", 0, close)
+    push(state, "spoken", start, "")
     return True
 
 
@@ -85,6 +86,7 @@ def _brace_comment(state: StateBlock, start: int) -> bool:
     if close < 0 or last >= state.lineMax or state.src[close : state.eMarks[last]].strip():
         return False
     state.line = last + 1
+    push(state, "spoken", start, "")
     return True
 
 

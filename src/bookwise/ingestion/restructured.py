@@ -39,7 +39,7 @@ class _Reading:
             if "refuri" in target
             for name in target["names"]
         }
-        self._substitutions = {name.lower(): node for name, node in tree.substitution_defs.items()}
+        self._substitutions = {name.lower(): element for name, element in tree.substitution_defs.items()}
         self._substituted = 0
         self._open: list[str] = []
         self._label = ""
@@ -78,51 +78,51 @@ class _Reading:
             yield Heading(level=min(level, 6), title=words, anchor=anchor)
         yield from self.pieces(section, level)
 
-    def _block(self, node: nodes.Node, level: int) -> Iterator[Piece]:
-        if isinstance(node, nodes.title) and isinstance(node.parent, nodes.section):
+    def _block(self, element: nodes.Node, level: int) -> Iterator[Piece]:
+        if isinstance(element, nodes.title) and isinstance(element.parent, nodes.section):
             return
         for kinds, reader in self._readers:
-            if isinstance(node, kinds):
-                yield from reader(node)
+            if isinstance(element, kinds):
+                yield from reader(element)
                 return
-        if isinstance(node, nodes.Element):
-            yield from self.pieces(node, level)
+        if isinstance(element, nodes.Element):
+            yield from self.pieces(element, level)
 
-    def _blocks(self, node: Any) -> Iterator[Block]:
+    def _blocks(self, element: Any) -> Iterator[Block]:
         """The blocks inside a list item or cell, where sections cannot stand."""
-        return (piece.block if isinstance(piece, Heading) else piece for piece in self.pieces(node, 0))
+        return (piece.block if isinstance(piece, Heading) else piece for piece in self.pieces(element, 0))
 
     def _text(self, text: str, kind: BlockKind = "text") -> Iterator[Piece]:
         lines = [line.rstrip() for line in text.split("\n")]
         if text := "\n".join(line for line in lines if line):
             yield Block(kind=kind, text=text)
 
-    def _paragraph(self, node: nodes.Element) -> Iterator[Piece]:
-        return self._text(self._inline(node))
+    def _paragraph(self, element: nodes.Element) -> Iterator[Piece]:
+        return self._text(self._inline(element))
 
-    def _code(self, node: nodes.Element) -> Iterator[Piece]:
-        default = "python" if isinstance(node, nodes.doctest_block) else ""
-        yield code_block(node.astext(), info=node.get("language", default))
+    def _code(self, element: nodes.Element) -> Iterator[Piece]:
+        default = "python" if isinstance(element, nodes.doctest_block) else ""
+        yield code_block(element.astext(), info=element.get("language", default))
 
-    def _math(self, node: nodes.math_block) -> Iterator[Piece]:
-        yield Block(kind="math", text=f"$$\n{node.astext().strip()}\n$$")
+    def _math(self, element: nodes.math_block) -> Iterator[Piece]:
+        yield Block(kind="math", text=f"$$\n{element.astext().strip()}\n$$")
 
-    def _bullets(self, node: nodes.bullet_list) -> Iterator[Piece]:
-        return list_blocks(("-", self._blocks(item)) for item in node.children)
+    def _bullets(self, element: nodes.bullet_list) -> Iterator[Piece]:
+        return list_blocks(("-", self._blocks(item)) for item in element.children)
 
-    def _numbers(self, node: nodes.enumerated_list) -> Iterator[Piece]:
-        first = node.get("start", 1)
-        return list_blocks((f"{first + i}.", self._blocks(item)) for i, item in enumerate(node.children))
+    def _numbers(self, element: nodes.enumerated_list) -> Iterator[Piece]:
+        first = element.get("start", 1)
+        return list_blocks((f"{first + i}.", self._blocks(item)) for i, item in enumerate(element.children))
 
-    def _definition(self, node: nodes.definition_list_item) -> Iterator[Piece]:
-        terms = [self._inline(child) for child in node.children if not isinstance(child, nodes.definition)]
+    def _definition(self, element: nodes.definition_list_item) -> Iterator[Piece]:
+        terms = [self._inline(child) for child in element.children if not isinstance(child, nodes.definition)]
         yield from self._text(" : ".join(terms))
-        for child in node.children:
+        for child in element.children:
             if isinstance(child, nodes.definition):
                 yield from self._blocks(child)
 
-    def _field(self, node: nodes.field) -> Iterator[Piece]:
-        name, body = node.children
+    def _field(self, element: nodes.field) -> Iterator[Piece]:
+        name, body = element.children
         blocks = list(self._blocks(body))
         if blocks and blocks[0].kind == "text":
             yield from self._text(f"{self._inline(name)}: {blocks.pop(0).text}")
@@ -130,66 +130,66 @@ class _Reading:
             yield from self._text(f"{self._inline(name)}:")
         yield from blocks
 
-    def _option(self, node: nodes.option_list_item) -> Iterator[Piece]:
-        group, description = node.children
+    def _option(self, element: nodes.option_list_item) -> Iterator[Piece]:
+        group, description = element.children
         yield from self._text(", ".join(option.astext() for option in group.children))
         yield from self._blocks(description)
 
-    def _lines(self, node: nodes.line_block) -> Iterator[Piece]:
-        return self._text("\n".join(self._inline(line) for line in node.findall(nodes.line)))
+    def _lines(self, element: nodes.line_block) -> Iterator[Piece]:
+        return self._text("\n".join(self._inline(line) for line in element.findall(nodes.line)))
 
-    def _table(self, node: nodes.table) -> Iterator[Piece]:
-        for title in node.children:
+    def _table(self, element: nodes.table) -> Iterator[Piece]:
+        for title in element.children:
             if isinstance(title, nodes.title):
                 yield from self._paragraph(title)
-        head = [self._cells(row) for part in node.findall(nodes.thead) for row in part.children]
-        body = [self._cells(row) for part in node.findall(nodes.tbody) for row in part.children]
+        head = [self._cells(row) for part in element.findall(nodes.thead) for row in part.children]
+        body = [self._cells(row) for part in element.findall(nodes.tbody) for row in part.children]
         if table := pipe_table(head, body):
             yield table
 
     def _cells(self, row: Any) -> list[str]:
         return [" ".join(block.text for block in self._blocks(cell)) for cell in row.children]
 
-    def _footnote(self, node: nodes.Element) -> Iterator[Piece]:
-        label = next((child.astext() for child in node.children if isinstance(child, nodes.label)), "#")
-        body = "\n".join(block.text for block in self._blocks(node) if block.text != label)
+    def _footnote(self, element: nodes.Element) -> Iterator[Piece]:
+        label = next((child.astext() for child in element.children if isinstance(child, nodes.label)), "#")
+        body = "\n".join(block.text for block in self._blocks(element) if block.text != label)
         yield from self._text(f"[{label}] {body}")
 
-    def _message(self, node: nodes.system_message) -> Iterator[Piece]:
-        for text in messages_text(node):
+    def _message(self, element: nodes.system_message) -> Iterator[Piece]:
+        for text in messages_text(element):
             yield from self._text(text)
 
-    def _plain(self, node: nodes.Node) -> str:
+    def _plain(self, element: nodes.Node) -> str:
         """The words of a title, without marks."""
-        if isinstance(node, nodes.substitution_reference):
-            return self._substitution(node, self._plain)
-        if isinstance(node, nodes.Text):
-            return _storable(node.astext())
-        return "".join(self._plain(child) for child in node.children)
+        if isinstance(element, nodes.substitution_reference):
+            return self._substitution(element, self._plain)
+        if isinstance(element, nodes.Text):
+            return _storable(element.astext())
+        return "".join(self._plain(child) for child in element.children)
 
-    def _inline(self, node: nodes.Node) -> str:
+    def _inline(self, element: nodes.Node) -> str:
         """Inline markup in Markdown's form."""
-        match node:
+        match element:
             case nodes.Text():
-                return _storable(node.astext())
+                return _storable(element.astext())
             case nodes.substitution_reference():
-                return self._substitution(node, self._inline)
-            case nodes.image() | nodes.raw() | nodes.system_message() | nodes.target() if not node.children:
+                return self._substitution(element, self._inline)
+            case nodes.image() | nodes.raw() | nodes.system_message() | nodes.target() if not element.children:
                 return ""
             case nodes.math():
-                return f"${node.astext()}$"
+                return f"${element.astext()}$"
             case nodes.footnote_reference() | nodes.citation_reference():
-                return f"[{node.astext() or '#'}]"
-        inner = "".join(self._inline(child) for child in node.children)
-        if isinstance(node, nodes.reference):
-            uri = node.get("refuri") or self._links.get(node.get("refname", ""), "")
+                return f"[{element.astext() or '#'}]"
+        inner = "".join(self._inline(child) for child in element.children)
+        if isinstance(element, nodes.reference):
+            uri = element.get("refuri") or self._links.get(element.get("refname", ""), "")
             return f"[{inner}]({uri})" if uri and uri != inner else inner
-        mark = _MARKS.get(type(node), "")
+        mark = _MARKS.get(type(element), "")
         return f"{mark}{inner}{mark}"
 
-    def _substitution(self, node: nodes.Element, read: Callable[[nodes.Node], str]) -> str:
+    def _substitution(self, element: nodes.Element, read: Callable[[nodes.Node], str]) -> str:
         """What the substitution stands for; its name where that is unknown or stands for itself."""
-        name = node.astext()
+        name = element.astext()
         definition = self._substitutions.get(name.lower())
         self._substituted += 1
         if definition is None or name in self._open or self._substituted > MAX_SUBSTITUTIONS:

@@ -156,6 +156,9 @@ class TestHtml:
         text = "Press <kbd>Ctrl</kbd>: `Vec<T>` is Vec<T> for <your-name>, see <https://a.example>.<br>Next\n"
         assert texts(text) == ["Press Ctrl: `Vec<T>` is Vec<T> for <your-name>, see <https://a.example>. Next"]
 
+    def test_raw_html_inside_a_list_is_read_as_text(self) -> None:
+        assert texts("- a\n\n  <div>b\n  <b>c</b></div>\n- d\n") == ["- a\n\n  b\n  c\n- d"]
+
     def test_a_link_address_in_angle_brackets_is_not_a_tag(self) -> None:
         assert texts("[x](<a b.md>) <b>y</b>\n") == ["[x](<a b.md>) y"]
 
@@ -177,6 +180,9 @@ class TestHtml:
 
     def test_a_script_without_an_end_does_not_swallow_the_lesson(self) -> None:
         assert paths("<script>\n\n# A\n\n## B\n") == [(), ("B",)]
+
+    def test_a_script_never_reaches_over_a_heading(self) -> None:
+        assert paths("<script>\na()\n\n# A\n\ntext </script>\n\n## B\n") == [(), (), ("B",)]
 
     def test_headings_written_as_html_begin_sections(self) -> None:
         text = '<div align="center">\n<h1>Title</h1>\nwords\n</div>\n\n<h2 id="own">Part <b>one</b></h2>\n\ntext\n'
@@ -284,8 +290,18 @@ class TestContainers:
         text = "/// note | Mind\n    open: true\n\nText\n\n//// tab | Python 3.10+\n\nA\n\n////\n\n///\n"
         assert texts(text, site="mkdocs") == ["Note: Mind", "Text", "Python 3.10+:", "A"]
 
+    def test_words_that_only_look_like_options_or_styles_stay(self) -> None:
+        assert texts(":::note\n    Example: run it\n:::\n", site="docusaurus") == ["Note:", "Example: run it"]
+        assert texts("!!! tip remember this\n    Text\n", site="mkdocs") == ["Tip: remember this", "Text"]
+        long = "word " * 200
+        assert texts(f":::note {long}\n", site="docusaurus") == [f":::note {long}".strip()]
+        assert texts(f'!!! note "{long}"\n', site="mkdocs") == [f'!!! note "{long}"']
+
     def test_an_object_documented_by_mkdocstrings_keeps_its_name(self) -> None:
-        assert texts("::: package.Module\n    options:\n\nText\n", site="mkdocs") == ["package.Module", "Text"]
+        assert texts("::: package.Module\n    options:\n      - a\n\nText\n", site="mkdocs") == [
+            "package.Module",
+            "Text",
+        ]
 
     def test_an_admonition_inside_a_list_stays_in_the_list(self) -> None:
         assert shown("- a\n\n  :::note T\n  b\n  :::\n- c\n", site="docusaurus") == [
@@ -338,6 +354,23 @@ class TestDirectives:
     def test_mathematics_contents_and_raw_parts(self) -> None:
         text = "```{math}\n:label: eq\nx^2\n```\n\n```{toctree}\na\nb\n```\n\n```{raw} html\n<b>x</b>\n```\n"
         assert shown(text, site="sphinx") == [("math", "$$\nx^2\n$$")]
+
+    def test_exercises_and_their_solutions_are_named(self) -> None:
+        text = (
+            "```{exercise-start} Warm up\n:label: ex1\n```\n\nAsk\n\n```{exercise-end}\n```\n\n"
+            "```{solution-start} ex1\n:class: dropdown\n```\n\nAnswer\n\n```{solution-end}\n```\n\n"
+            "```{prf:theorem} Bayes\nText\n```\n\n````{grid} 1 2\n```{grid-item-card} Card\nx\n```\n````\n"
+        )
+        assert texts(text, site="jupyter-book") == [
+            "Exercise: Warm up",
+            "Ask",
+            "Solution:",
+            "Answer",
+            "Theorem: Bayes",
+            "Text",
+            "Card",
+            "x",
+        ]
 
     def test_a_language_in_braces_is_code(self) -> None:
         (block,) = blocks("```{python}\n#| echo: false\nx = 1\n```\n")
@@ -394,8 +427,15 @@ class TestIncludes:
         text = "```hbs\n{{#if a}}x{{/if}}\n```\n\n{{ site.title }}\n"
         assert texts(text, site="mdbook") == ["```hbs\n{{#if a}}x{{/if}}\n```", "{{ site.title }}"]
 
+    def test_inside_a_list_only_the_including_lines_go(self) -> None:
+        text = "- a\n\n  ```toml\n  [p]\n  {{#include x}}\n  ```\n- b {{#include y}}\n"
+        assert texts(text, site="mdbook") == ["- a\n\n  ```toml\n  [p]\n  ```\n- b"]
+
 
 class TestHeadings:
+    def test_a_heading_over_two_lines_is_one_title(self) -> None:
+        assert texts("Two *words*\nand more\n===\n") == ["# Two words and more"]
+
     def test_both_forms_begin_sections_in_order(self) -> None:
         text = "Intro\n\n# Title\n\nA\n\nPart\n----\n\nB\n\n### Deep ###\n\n## Next\n"
         assert paths(text) == [(), (), ("Part",), ("Part", "Deep"), ("Next",)]
@@ -481,8 +521,10 @@ def test_hostile_text_costs_no_more_than_its_length(name: str, facts: dict[str, 
     lesson("warm *up*\n", **facts)
     half, whole = HOSTILE[name](50_000), HOSTILE[name](100_000)
     once, twice = _cost(half, **facts), _cost(whole, **facts)
-    if twice > 3 * once and twice > 0.2:  # a neighbour may have taken the processor
-        once, twice = min(once, _cost(half, **facts)), min(twice, _cost(whole, **facts))
+    for _ in range(3):
+        if twice <= 3 * once or twice < 0.2:
+            break  # otherwise a neighbour may have taken the processor
+        once, twice = _cost(half, **facts), min(twice, _cost(whole, **facts))
     assert twice < 2
     # Times too short to compare are short enough.
     assert twice <= 3 * once or twice < 0.2

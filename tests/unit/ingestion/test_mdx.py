@@ -105,6 +105,11 @@ def test_a_brace_without_end_is_text() -> None:
     assert texts("{ open\n\n{/* open\n\ntext\n", **MDX) == ["{ open", "{/* open", "text"]
 
 
+def test_lines_that_hold_more_than_tags_are_paragraphs() -> None:
+    text = "{/* a */} <Icon />\n\n<Open a={1\n\n<Icon /> {/* open\n\n<Icon /> words <Icon/>\n"
+    assert texts(text, **MDX) == ["<Open a={1", "{/* open", "words"]
+
+
 def test_indentation_makes_no_code_in_mdx() -> None:
     assert shown("<div>\n\n      deep *text*\n\n      - a\n      - b\n\n</div>\n", **MDX) == [
         ("text", "deep *text*"),
@@ -133,8 +138,10 @@ def test_comparisons_and_generic_types_in_text_survive() -> None:
 
 
 def test_tags_inside_tables_and_lists_go() -> None:
-    text = "| a | b |\n|---|---|\n| <b>x</b> | {/* no */}y |\n\n- <Icon/> item\n  <Note>\n  more\n  </Note>\n"
-    assert shown(text, **MDX) == [("table", "| a | b |\n|---|---|\n| x | y |"), ("list", "- item\n  more")]
+    table = "| a | b |\n|---|---|\n| <b>x</b> | {/* no */}y |\n"
+    assert shown(table, **MDX) == [("table", "| a | b |\n|---|---|\n| x | y |")]
+    items = "- <Icon/> item\n\n  {/* no */}\n  <Note>\n  more\n  </Note>\n"
+    assert shown(items, **MDX) == [("list", "- item\n\n  more")]
 
 
 def test_the_title_comes_from_the_first_heading_and_has_no_fragment() -> None:

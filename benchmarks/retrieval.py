@@ -1,0 +1,86 @@
+"""Retrieval quality on books with known answers: hit@1 and hit@5, by page and by section.
+
+python -m benchmarks.retrieval [--data-dir FOLDER] [SET ...]
+"""
+
+import argparse
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import anyio
+
+from benchmarks.sets import DATA, Question, load, plain
+from bookwise.domain.books import Chunk
+from bookwise.domain.search import Filter, SearchQuery
+from bookwise.ingestion.discover import discover
+from bookwise.ingestion.pipeline import ingest
+from bookwise.retrieval.search import search
+from bookwise.settings import load_settings
+from bookwise.wiring import App, open_app
+
+SETS = ("rust-book", "physical-ai", "claude-docs", "mtrag-govt", "mtrag-cloud")
+CUTS = (1, 5, 10)
+DEEP = 60
+
+Place = tuple[str, str]
+
+
+def page(chunk: Chunk) -> Place:
+    return (chunk.locator.source_file, "")
+
+
+def section(chunk: Chunk) -> Place:
+    return (chunk.locator.source_file, plain(chunk.locator.anchor))
+
+
+def first_hit(chunks: Sequence[Chunk], gold: set[Place], place: Callable[[Chunk], Place]) -> int:
+    """The rank, counted in different places, of the first right one."""
+    places = list(dict.fromkeys(map(place, chunks)))
+    return next((rank for rank, found in enumerate(places, 1) if found in gold), DEEP + 1)
+
+
+def shares(ranks: list[int]) -> str:
+    return " ".join(f"{sum(rank <= cut for rank in ranks) / len(ranks):.3f}" for cut in CUTS)
+
+
+async def measure(app: App, name: str) -> None:
+    queries = "queries_rewrite.jsonl" if name.startswith("mtrag") else "queries.jsonl"
+    wanted = load(name, queries=queries)
+    job = await ingest(discover(wanted.book, book_id=name), wanted.book, app.ingestion_kit)
+    pages, sections = [], []
+    for question in wanted.questions:
+        chunks = await found(app, name, question)
+        pages.append(first_hit(chunks, {(file, "") for file in question.pages}, page))
+        sections.append(first_hit(chunks, set(question.places), section))
+    count = len(wanted.questions)
+    print(f"{name:12} {count:4} questions   page {shares(pages)}   section {shares(sections)}", flush=True)
+    assert job.files_failed == 0
+
+
+async def found(app: App, name: str, question: Question) -> list[Chunk]:
+    query = SearchQuery(text=question.text, filter=Filter(book_id=name), limit=DEEP)
+    return [hit.chunk for hit in (await search(query, app.search_kit)).hits]
+
+
+async def run(names: Sequence[str], data: Path) -> None:
+    async with open_app(load_settings(data_dir=data)) as app:
+        print(f"hit@{', hit@'.join(map(str, CUTS))}; one setting for all books; ranks count different places")
+        for name in names:
+            if (DATA / "evaluation" / name).exists():
+                await measure(app, name)
+            else:
+                print(f"{name}: left out, {DATA / 'evaluation' / name} is not there")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        anyio.run(run, options.sets, options.data_dir or Path(scratch))
+
+
+if __name__ == "__main__":
+    main()
