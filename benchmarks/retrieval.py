@@ -21,7 +21,7 @@ from bookwise.wiring import App, open_app
 
 SETS = ("rust-book", "physical-ai", "claude-docs", "mtrag-govt", "mtrag-cloud")
 CUTS = (1, 5, 10)
-DEEP = 60
+DEEP = 20
 
 Place = tuple[str, str]
 

@@ -76,13 +76,8 @@ class LessonIndex(Protocol):
         """The vectors of these chunks, as stored."""
 
 
-class Catalog(Protocol):
-    """Says which books exist and which revision of each lesson readers see. `activate` and `withdraw` are
-    the commit points of road one: one transaction each, durable when they return."""
-
-    async def register(self, book: Book) -> None:
-        """Creates the book or updates its facts. Lessons that another index held are forgotten: from here on
-        readers are served from this one."""
+class Shelf(Protocol):
+    """The reading side of the catalog: which books there are, and what readers see of them."""
 
     async def books(self) -> list[Book]:
         """All books, by id."""
@@ -90,11 +85,20 @@ class Catalog(Protocol):
     async def book(self, book_id: str) -> Book:
         """The book; `NotFound` when there is none."""
 
-    async def remove_book(self, book_id: str) -> None:
-        """Forgets the book and all its lessons; its jobs stay. Removing an absent book does nothing."""
-
     async def live(self, book_id: str) -> Live:
         """The snapshot a search answers from; cheap to ask for again and again."""
+
+
+class Catalog(Shelf, Protocol):
+    """Says which books exist and which revision of each lesson readers see. `activate` and `withdraw` are
+    the commit points of road one: one transaction each, durable when they return."""
+
+    async def register(self, book: Book) -> None:
+        """Creates the book or updates its facts. Lessons that another index held are forgotten: from here on
+        readers are served from this one."""
+
+    async def remove_book(self, book_id: str) -> None:
+        """Forgets the book and all its lessons; its jobs stay. Removing an absent book does nothing."""
 
     async def records(self, book_id: str) -> list[LessonRecord]:
         """The live lessons of the book, by source file."""

@@ -7,30 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 
 from bookwise.domain.errors import Misconfigured
 
 PREFIX = "BOOKWISE_"
 OPENAI_URL = "https://api.openai.com/v1"
 COHERE_URL = "https://api.cohere.com"
+TOML_FILE = "bookwise.toml"
 TOML_TABLE = "settings"
+NAME = "environment_name"
 
 EmbedderName = Literal["minilm", "openai", "cohere", "hashing"]
 
 
 def _seed(name: str, default: Any, text: str, **limits: Any) -> Any:
     """A setting under its own name, without the BOOKWISE_ prefix."""
-    return Field(default=default, validation_alias=AliasChoices(name), description=text, **limits)
+    return Field(default=default, json_schema_extra={NAME: name}, description=text, **limits)
 
 
-class Settings(BaseSettings):
+class Settings(BaseModel):
     """Everything that can be set. A wrong name or value is refused at start."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True, validate_default=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
 
     data_dir: Path = Field(default=Path(".bookwise"), description="Folder that holds all state.")
     cache_dir: Path | None = Field(
@@ -112,14 +111,13 @@ def _user_cache() -> Path | None:
 
 def load_settings(**given: Any) -> Settings:
     """Settings by order of trust: `given`, environment, `.env`, `bookwise.toml` here, defaults."""
-    refuse_unknown(os.environ)
-    from_toml = _from_toml(Path("bookwise.toml"))
-    named = {name: value for name, value in given.items() if value is not None}
-    known = _names_set(os.environ) | _names_set(_dotenv())
-    refuse_unknown(_dotenv())
-    defaults = {name: value for name, value in from_toml.items() if name not in known}
+    values: dict[str, Any] = _from_toml(Path(TOML_FILE))
+    for source in (_dotenv(), os.environ):
+        refuse_unknown(source)
+        values |= _named(source)
+    values |= {name: value for name, value in given.items() if value is not None}
     try:
-        return Settings(**_by_alias(defaults | named))
+        return Settings(**values)
     except ValidationError as error:
         raise Misconfigured(_explained(error), advice="`bookwise config show` lists all settings.") from None
 
@@ -136,7 +134,7 @@ class ShownSetting:
 
 def show(settings: Settings) -> list[ShownSetting]:
     """Every setting with its value and where it came from; secrets masked."""
-    in_toml = _from_toml(Path("bookwise.toml"))
+    in_toml = _from_toml(Path(TOML_FILE))
     shown = []
     for field, info in Settings.model_fields.items():
         value = getattr(settings, field)
@@ -154,8 +152,8 @@ def show(settings: Settings) -> list[ShownSetting]:
 
 def env_name(field: str) -> str:
     """The environment variable of a setting."""
-    alias = Settings.model_fields[field].validation_alias
-    return str(alias.choices[0]) if isinstance(alias, AliasChoices) else f"{PREFIX}{field.upper()}"
+    extra = Settings.model_fields[field].json_schema_extra
+    return str(extra[NAME]) if isinstance(extra, dict) else f"{PREFIX}{field.upper()}"
 
 
 def refuse_unknown(environment: Mapping[str, str | None]) -> None:
@@ -178,9 +176,10 @@ def _dotenv() -> dict[str, str | None]:
     return dict(dotenv_values(".env")) if Path(".env").is_file() else {}
 
 
-def _names_set(environment: Mapping[str, str | None]) -> set[str]:
-    upper = {name.upper() for name in environment}
-    return {field for field in Settings.model_fields if env_name(field) in upper}
+def _named(environment: Mapping[str, str | None]) -> dict[str, str]:
+    """What an environment says about settings; an empty value says nothing."""
+    fields = {env_name(field): field for field in Settings.model_fields}
+    return {fields[name.upper()]: value for name, value in environment.items() if value and name.upper() in fields}
 
 
 def _from_toml(path: Path) -> dict[str, Any]:
@@ -200,22 +199,12 @@ def _from_toml(path: Path) -> dict[str, Any]:
     return dict(table)
 
 
-def _by_alias(values: dict[str, Any]) -> dict[str, Any]:
-    """Init arguments under the names that pydantic reads them by."""
-    aliased = {}
-    for field, value in values.items():
-        has_alias = Settings.model_fields[field].validation_alias is not None
-        aliased[env_name(field) if has_alias else field] = value
-    return aliased
-
-
 def _source(field: str, in_toml: dict[str, Any]) -> str:
-    name = env_name(field)
-    if name in {key.upper() for key in os.environ}:
+    if field in _named(os.environ):
         return "environment"
-    if name in {key.upper() for key in _dotenv()}:
+    if field in _named(_dotenv()):
         return ".env"
-    return "bookwise.toml" if field in in_toml else "default"
+    return TOML_FILE if field in in_toml else "default"
 
 
 def _explained(error: ValidationError) -> str:

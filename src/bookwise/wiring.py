@@ -13,13 +13,13 @@ from pydantic import SecretStr
 
 from bookwise.adapters.data_folder import held
 from bookwise.domain.errors import Misconfigured
-from bookwise.ingestion.pipeline import IngestionKit
 from bookwise.ports import Catalog, Embedder, JobStore, LessonIndex, VectorCache
 from bookwise.retrieval.search import SearchKit
 from bookwise.settings import Settings
 
 if TYPE_CHECKING:
     from bookwise.adapters.embedders.service import Patience
+    from bookwise.ingestion.pipeline import IngestionKit
 
 DATABASE_FILE = "bookwise.db"
 
@@ -42,7 +42,9 @@ class App:
         return SearchKit(embedder=self.embedder, index=self.index, catalog=self.catalog)
 
     @property
-    def ingestion_kit(self) -> IngestionKit:
+    def ingestion_kit(self) -> "IngestionKit":
+        from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers, which a search does not need
+
         return IngestionKit(
             embedder=self.embedder,
             vectors=self.vectors,
@@ -53,8 +55,43 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, warm: bool = False) -> AsyncIterator[App]:
-    """Holds the data folder and opens what is in it. `warm` loads a local model beside everything else."""
+async def open_app(settings: Settings) -> AsyncIterator[App]:
+    """Holds the data folder and opens what is in it."""
+    from bookwise.adapters.sql.catalog import SqlCatalog
+    from bookwise.adapters.sql.database import open_database
+    from bookwise.adapters.sql.jobs import SqlJobs
+    from bookwise.adapters.sql.vectors import SqlVectorCache
+
+    async with _open_index(settings) as (embedder, index), open_database(database_url(settings)) as database:
+        jobs = SqlJobs(database, holder=index.id)
+        await jobs.interrupt_running()
+        yield App(
+            settings=settings,
+            embedder=embedder,
+            vectors=SqlVectorCache(database),
+            index=index,
+            catalog=SqlCatalog(database, index_id=index.id, exclusive=settings.database_url is None),
+            jobs=jobs,
+        )
+
+
+@asynccontextmanager
+async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
+    """What a single search needs, opened as fast as can be; the whole app where that is not possible."""
+    from bookwise.adapters.sql.shelf import SqliteShelf
+
+    async with _open_index(settings, warm=True) as (embedder, index):
+        shelf = SqliteShelf(settings.data_dir / DATABASE_FILE, index_id=index.id)
+        if settings.database_url is None and shelf.is_current:
+            yield SearchKit(embedder=embedder, index=index, catalog=shelf)
+            return
+    async with open_app(settings) as app:
+        yield app.search_kit
+
+
+@asynccontextmanager
+async def _open_index(settings: Settings, *, warm: bool = False) -> AsyncIterator[tuple[Embedder, LessonIndex]]:
+    """Holds the data folder and opens its index. `warm` loads a local model meanwhile."""
     if settings.qdrant_url:
         raise Misconfigured(
             "QDRANT_URL is set, but this version of Bookwise keeps its index in the data folder only.",
@@ -67,25 +104,10 @@ async def open_app(settings: Settings, *, warm: bool = False) -> AsyncIterator[A
             Thread(target=load, daemon=True).start()
 
         from bookwise.adapters.qdrant.embedded import open_index  # after the model began to load
-        from bookwise.adapters.sql.catalog import SqlCatalog
-        from bookwise.adapters.sql.database import open_database
-        from bookwise.adapters.sql.jobs import SqlJobs
-        from bookwise.adapters.sql.vectors import SqlVectorCache
 
         facts = embedder.facts
         folder = index_folder(settings, facts.fingerprint)
-        index = await stack.enter_async_context(open_index(folder, size=facts.size))
-        database = await stack.enter_async_context(open_database(database_url(settings)))
-        jobs = SqlJobs(database, holder=index.id)
-        await jobs.interrupt_running()
-        yield App(
-            settings=settings,
-            embedder=embedder,
-            vectors=SqlVectorCache(database),
-            index=index,
-            catalog=SqlCatalog(database, index_id=index.id, exclusive=settings.database_url is None),
-            jobs=jobs,
-        )
+        yield embedder, await stack.enter_async_context(open_index(folder, size=facts.size))
 
 
 def index_folder(settings: Settings, fingerprint: str) -> Path:

@@ -7,15 +7,14 @@ import typer
 from bookwise.cli.output import JsonFlag, console, print_json, settings_of
 from bookwise.settings import show as shown_settings
 
-app = typer.Typer(help="Look at the settings.", no_args_is_help=True)
+
+def add_to(app: typer.Typer) -> None:
+    group = typer.Typer(help="Look at the settings.", no_args_is_help=True)
+    group.callback()(lambda: None)
+    group.command()(show)
+    app.add_typer(group, name="config")
 
 
-@app.callback()
-def main() -> None:
-    """Look at the settings."""
-
-
-@app.command()
 def show(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """Show every setting, its value and where it came from; secrets are masked."""
     settings = shown_settings(settings_of(ctx))

@@ -11,12 +11,14 @@ import typer
 
 from bookwise.domain.errors import NotFound
 from bookwise.domain.search import DEFAULT_BOOK_ID
-from bookwise.ports import Catalog
+from bookwise.ports import Shelf
 from bookwise.settings import Settings, load_settings
-from bookwise.wiring import App, open_app
+from bookwise.wiring import App, open_app, open_search
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from bookwise.retrieval.search import SearchKit
 
 T = TypeVar("T")
 
@@ -28,13 +30,24 @@ def settings_of(ctx: typer.Context) -> Settings:
     return load_settings(data_dir=(ctx.obj or {}).get("data_dir"))
 
 
-def with_app(ctx: typer.Context, work: Callable[[App], Awaitable[T]], *, warm: bool = False) -> T:
+def with_app(ctx: typer.Context, work: Callable[[App], Awaitable[T]]) -> T:
     """Opens the data folder, runs the work, closes it."""
     settings = settings_of(ctx)
 
     async def run() -> T:
-        async with open_app(settings, warm=warm) as app:
+        async with open_app(settings) as app:
             return await work(app)
+
+    return anyio.run(run)
+
+
+def with_search(ctx: typer.Context, work: Callable[["SearchKit"], Awaitable[T]]) -> T:
+    """Like `with_app`, with just what a search needs."""
+    settings = settings_of(ctx)
+
+    async def run() -> T:
+        async with open_search(settings) as kit:
+            return await work(kit)
 
     return anyio.run(run)
 
@@ -56,7 +69,7 @@ def printable(text: str) -> str:
     return "".join(c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
-async def chosen_book(catalog: Catalog, book_id: str | None) -> str:
+async def chosen_book(catalog: Shelf, book_id: str | None) -> str:
     """The book a command is about: the named one, the only one, or the default one."""
     if book_id is not None:
         return (await catalog.book(book_id)).id

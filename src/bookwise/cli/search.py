@@ -4,12 +4,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bookwise.cli.output import BookOption, JsonFlag, chosen_book, console, print_json, printable, with_app
+from bookwise.cli.output import BookOption, JsonFlag, chosen_book, console, print_json, printable, with_app, with_search
 from bookwise.domain.books import Chunk
 from bookwise.domain.search import Filter, SearchQuery, SearchResult
 from bookwise.retrieval import read
+from bookwise.retrieval.search import SearchKit
 from bookwise.retrieval.search import search as find
-from bookwise.schemas import DocumentChunk, SearchResponse
 from bookwise.wiring import App
 
 if TYPE_CHECKING:
@@ -41,9 +41,9 @@ def search(  # noqa: PLR0913 - one parameter per filter
 ) -> None:
     """Find the passages of the book that fit a question, best first."""
 
-    async def run(app: App) -> SearchResult:
+    async def run(kit: SearchKit) -> SearchResult:
         within = Filter(
-            book_id=await chosen_book(app.catalog, book),
+            book_id=await chosen_book(kit.catalog, book),
             hardware_tier=tier,
             module=module,
             chapter_min=chapter_min,
@@ -53,10 +53,12 @@ def search(  # noqa: PLR0913 - one parameter per filter
             layer=layer,
             lesson_id=lesson_id,
         )
-        return await find(SearchQuery(text=query, filter=within, limit=limit), app.search_kit)
+        return await find(SearchQuery(text=query, filter=within, limit=limit), kit)
 
-    found = with_app(ctx, run, warm=True)
+    found = with_search(ctx, run)
     if as_json:
+        from bookwise.schemas import SearchResponse
+
         print_json(SearchResponse.of(found).model_dump(mode="json"))
     else:
         _show(found)
@@ -119,6 +121,8 @@ def _excerpt(chunk: Chunk) -> "RenderableType":
 
 def _show_chunks(chunks: tuple[Chunk, ...], *, as_json: bool) -> None:
     if as_json:
+        from bookwise.schemas import DocumentChunk
+
         print_json({"chunks": [DocumentChunk.of(chunk).model_dump(mode="json") for chunk in chunks]})
         return
     from rich.markdown import Markdown

@@ -6,10 +6,10 @@ from time import perf_counter
 
 from bookwise.domain.books import Chunk, Vector
 from bookwise.domain.search import Hit, Live, SearchQuery, SearchResult, Timings
-from bookwise.ports import Catalog, Embedder, LessonIndex
+from bookwise.ports import Embedder, LessonIndex, Shelf
 from bookwise.retrieval.fuse import FusionOptions, Ranked, ranked
 
-POOL = 50
+POOL = 40
 READ_AHEAD = 3
 
 
@@ -19,7 +19,7 @@ class SearchKit:
 
     embedder: Embedder
     index: LessonIndex
-    catalog: Catalog
+    catalog: Shelf
     fusion: FusionOptions = field(default_factory=FusionOptions)
 
 

@@ -29,7 +29,9 @@ ADVICE = (
     "holds model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2."
 )
 
-CALIBRATION = Calibration(knots=((0.0, 0.0), (0.2, 0.05), (0.4, 0.25), (0.6, 0.6), (0.78, 0.75), (0.95, 0.85), (1.4, 1.0)))
+CALIBRATION = Calibration(
+    knots=((0.0, 0.0), (0.2, 0.05), (0.4, 0.25), (0.6, 0.6), (0.78, 0.75), (0.95, 0.85), (1.4, 1.0))
+)
 
 
 def model_folder(configured: Path | None) -> Path:

@@ -3,8 +3,8 @@
 import json
 import math
 import uuid
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -35,9 +35,9 @@ T = TypeVar("T")
 IDENTITY_FILE = "bookwise-index.json"
 BM25_SATURATION = 1.2
 BM25_MEAN_WORDS = 80.0
-#: Up to here every vector is compared exactly; beyond, one-bit vectors choose and exact ones decide.
+#: Up to here every vector is compared exactly; beyond, two-bit vectors choose and exact ones decide.
 EXACT_UP_TO = 5_000
-OVERSAMPLING = 8.0
+OVERSAMPLING = 2.0
 PAGE = 1_000
 MANY = 10_000_000
 
@@ -76,7 +76,9 @@ def _created(folder: Path, size: int) -> qdrant.EdgeShard:
             DENSE: qdrant.EdgeVectorParams(
                 size=size,
                 distance=qdrant.Distance.Cosine,
-                quantization_config=qdrant.BinaryQuantizationConfig(memory=qdrant.Memory.Pinned),
+                quantization_config=qdrant.TurboQuantQuantizationConfig(
+                    memory=qdrant.Memory.Pinned, bits=qdrant.TurboQuantBitSize.Bits2
+                ),
             )
         },
         sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
@@ -95,35 +97,40 @@ def _created(folder: Path, size: int) -> qdrant.EdgeShard:
 
 
 class EmbeddedIndex:
-    """One shard, one caller at a time: the engine is called off the event loop through one slot."""
+    """One shard. Writing happens off the event loop, one call at a time; looking up happens on it, because the
+    engine holds the interpreter during a call and a thread would only add its own cost."""
 
     def __init__(self, shard: qdrant.EdgeShard, identity: str) -> None:
         self.id = identity
         self._shard: Any = shard  # its stubs are wider than what it takes and gives here
         self._slot = anyio.CapacityLimiter(1)
         self._words = qdrant.Bm25(qdrant.Bm25Config(k=BM25_SATURATION, avg_len=BM25_MEAN_WORDS))
-        self._count = shard.info().points_count
         self._rarity = lru_cache(maxsize=100_000)(self._measured_rarity)
+        self._learn()
 
     async def stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
         await self._off_loop(partial(self._stage, chunks))
 
     async def nearest(self, vector: Vector, words: str, *, within: Filter, limit: int) -> list[Candidate]:
-        return await self._off_loop(partial(self._nearest, vector, words, within, limit))
+        with _translated():
+            return self._nearest(vector, words, within, limit)
 
     async def read(self, refs: Sequence[str]) -> list[Chunk | None]:
-        return await self._off_loop(partial(self._read, list(refs)))
+        with _translated():
+            return self._read(list(refs))
 
     async def lesson(self, book_id: str, lesson_id: str) -> list[Chunk]:
         wanted = [filters.equals(TENANT, book_id), filters.equals("parent_doc_id", lesson_id)]
-        chunks = await self._off_loop(partial(self._scroll, wanted))
+        with _translated():
+            chunks = self._scroll(wanted)
         return sorted(chunks, key=lambda c: (c.revision, c.index))
 
     async def chunk(self, book_id: str | None, chunk_id: str) -> list[Chunk]:
         wanted = [filters.equals("chunk_id", chunk_id)]
         if book_id is not None:
             wanted.append(filters.equals(TENANT, book_id))
-        return await self._off_loop(partial(self._scroll, wanted))
+        with _translated():
+            return self._scroll(wanted)
 
     async def revisions(self, book_id: str) -> dict[str, int]:
         request = qdrant.FacetRequest(key="revision", limit=MANY, exact=True, filter=filters.of_book(book_id))
@@ -144,13 +151,8 @@ class EmbeddedIndex:
         await self._off_loop(self._shard.close)
 
     async def _off_loop(self, call: Callable[[], T]) -> T:
-        try:
+        with _translated():
             return await anyio.to_thread.run_sync(call, limiter=self._slot)
-        except Exception as error:
-            raise IndexUnavailable(
-                f"The index refused the call: {error}",
-                advice="Is the disk full? `bookwise doctor` compares the index with the book.",
-            ) from error
 
     def _stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
         for start in range(0, len(chunks), PAGE):
@@ -179,11 +181,17 @@ class EmbeddedIndex:
 
     def _changed(self) -> None:
         self._shard.flush()
-        self._count = self._shard.info().points_count
         self._rarity.cache_clear()
+        self._learn()
+
+    def _learn(self) -> None:
+        """How much the shard holds decides how it is asked."""
+        self._count = self._shard.info().points_count
+        books = self._shard.facet(qdrant.FacetRequest(key=TENANT, limit=2, exact=False))
+        self._holds_one_book = len(books.hits) < 2
 
     def _read(self, refs: list[str]) -> list[Chunk | None]:
-        found = {str(record.id): record.payload for record in self._shard.retrieve(refs, True, False)}
+        found = {record.id.hex: record.payload for record in self._shard.retrieve(refs, True, False)}
         return [to_chunk(payload) if (payload := found.get(ref)) else None for ref in refs]
 
     def _scroll(self, conditions: list[Any]) -> list[Chunk]:
@@ -231,7 +239,7 @@ class EmbeddedIndex:
     def _ask(self, *queries: qdrant.QueryRequest | None) -> list[dict[str, float]]:
         asked = [query for query in queries if query is not None]
         answers = iter(self._shard.query_batch(qdrant.QueryBatchRequest(asked)) if asked else [])
-        return [{str(p.id): p.score for p in next(answers)} if query is not None else {} for query in queries]
+        return [{p.id.hex: p.score for p in next(answers)} if query is not None else {} for query in queries]
 
     def _by_meaning(
         self, vector: list[float], wanted: qdrant.Filter, limit: int, *, exact: bool = False
@@ -256,9 +264,15 @@ class EmbeddedIndex:
             limit=limit,
             query=qdrant.Query.Nearest(terms, using=WORDS),
             filter=wanted,
-            params=qdrant.SearchParams(idf=qdrant.IdfParams(corpus=filters.of_book(book_id))),
+            params=self._statistics(book_id),
             with_payload=False,
         )
+
+    def _statistics(self, book_id: str) -> qdrant.SearchParams | None:
+        """Which words are rare is a matter of one book; alone in the shard, its statistics come for free."""
+        if self._holds_one_book:
+            return None
+        return qdrant.SearchParams(idf=qdrant.IdfParams(corpus=filters.of_book(book_id)))
 
     def _most_possible(self, terms: qdrant.SparseVector, book_id: str) -> float:
         """The score of a chunk that is full of every term: what makes lexical scores comparable."""
@@ -267,12 +281,11 @@ class EmbeddedIndex:
 
     def _measured_rarity(self, book_id: str, term: int) -> float:
         """The engine's inverse document frequency of a term in a book, read off its best chunk."""
-        book = filters.of_book(book_id)
         request = qdrant.QueryRequest(
             limit=1,
             query=qdrant.Query.Nearest(qdrant.SparseVector([term], [1.0]), using=WORDS),
-            filter=book,
-            params=qdrant.SearchParams(idf=qdrant.IdfParams(corpus=book)),
+            filter=filters.of_book(book_id),
+            params=self._statistics(book_id),
             with_payload=False,
             with_vector=[WORDS],
         )
@@ -281,6 +294,17 @@ class EmbeddedIndex:
             return math.log(2 * self._count + 2)
         weights = found[0].vector[WORDS]
         return float(found[0].score / weights.values[weights.indices.index(term)])
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # the engine raises bare exceptions
+        raise IndexUnavailable(
+            f"The index refused the call: {error}",
+            advice="Is the disk full? `bookwise doctor` compares the index with the book.",
+        ) from error
 
 
 def _lexical_text(chunk: Chunk) -> str:

@@ -35,12 +35,12 @@ def point_id(chunk: Chunk) -> str:
     """One half for the lesson's revision, one for the chunk: an unchanged chunk of a new revision never
     overwrites what readers still see, and chunks of one lesson are known by their first half."""
     lesson = hashlib.sha256(f"{chunk.lesson_id}:{chunk.revision}".encode()).digest()
-    return str(uuid.UUID(bytes=lesson[:8] + hashlib.sha256(chunk.id.encode()).digest()[:8]))
+    return uuid.UUID(bytes=lesson[:8] + hashlib.sha256(chunk.id.encode()).digest()[:8]).hex
 
 
 def lesson_of(point: str) -> str:
     """The half of a point's id that its lesson's revision gave it."""
-    return point[:18]
+    return point[:16]
 
 
 def to_payload(chunk: Chunk) -> Payload:

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
+from bookwise.adapters.sql.book_rows import book_from, book_row
 from bookwise.adapters.sql.database import Database
-from bookwise.adapters.sql.rows import book_from, book_row, lesson_from, lesson_row
+from bookwise.adapters.sql.rows import lesson_from, lesson_row
 from bookwise.adapters.sql.tables import books, facts, lessons
 from bookwise.domain.books import Book
 from bookwise.domain.errors import InvalidInput, NotFound
@@ -172,7 +173,8 @@ def _activate(connection: Connection, records: Sequence[LessonRecord], index_id:
             "of_index": index_id,
             "same_file": record.source_file,
             "same_id": record.lesson_id,
-        } for record in records
+        }
+        for record in records
     ]
     connection.execute(_TAKE_PLACE, replaced)
     connection.execute(insert(lessons), [lesson_row(record, index_id=index_id) for record in records])

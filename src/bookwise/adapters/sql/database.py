@@ -11,7 +11,8 @@ from sqlalchemy import Connection, Table, exc
 from bookwise.adapters.sql.address import Address, parse_address
 from bookwise.adapters.sql.border import damaged, is_locked, translated, worth_another_try
 from bookwise.adapters.sql.engines import Patience, Runner, make_runner
-from bookwise.adapters.sql.versions import HEAD, refuse_unknown, stored_version
+from bookwise.adapters.sql.history import HEAD
+from bookwise.adapters.sql.versions import refuse_unknown, stored_version
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgresInsert

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Update, case, insert, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Update, and_, case, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bookwise.adapters.sql.database import Database
@@ -73,7 +73,11 @@ class SqlJobs:
         return await self._database.read(_outcomes, job_id)
 
     async def interrupt_running(self) -> int:
-        failed = self._failed(_INTERRUPTED).where(jobs.c.status.in_(_ACTIVE), jobs.c.holder == self._holder)
+        left = and_(jobs.c.status.in_(_ACTIVE), jobs.c.holder == self._holder)
+        query = select(jobs.c.job_id).where(left).limit(1)
+        if await self._database.read(lambda connection: connection.execute(query).first()) is None:
+            return 0  # the usual case, and it costs no write at every start
+        failed = self._failed(_INTERRUPTED).where(left)
         return await self._database.write(lambda connection: connection.execute(failed).rowcount)
 
     def _failed(self, error_message: str) -> Update:

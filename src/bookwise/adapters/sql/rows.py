@@ -1,50 +1,12 @@
-"""Turns books, lessons, jobs and outcomes into table rows, and rows into them."""
+"""Turns lessons, jobs and outcomes into table rows, and rows into them."""
 
 from typing import Any
 
 from sqlalchemy import Row
 
 from bookwise.adapters.sql.tables import COUNTERS
-from bookwise.domain.books import Book, Calibration, Module, Place
+from bookwise.domain.books import Place
 from bookwise.domain.jobs import IngestionJob, LessonOutcome, LessonRecord
-
-
-def book_row(book: Book) -> dict[str, Any]:
-    return {
-        "id": book.id,
-        "title": book.title,
-        "base_url": book.base_url,
-        "language": book.language,
-        "source": book.source,
-        "modules": [{"name": module.name, "title": module.title, "aliases": module.aliases} for module in book.modules],
-        "embedder": book.embedder,
-        "embedder_name": book.embedder_name,
-        "embedder_size": book.embedder_size,
-        "calibration": None if book.calibration is None else {"knots": book.calibration.knots},
-    }
-
-
-def book_from(row: Row[Any]) -> Book:
-    return Book(
-        id=row.id,
-        title=row.title,
-        base_url=row.base_url,
-        language=row.language,
-        source=row.source,
-        modules=tuple(
-            Module(name=module["name"], title=module["title"], aliases=tuple(module["aliases"]))
-            for module in row.modules
-        ),
-        embedder=row.embedder,
-        embedder_name=row.embedder_name,
-        embedder_size=row.embedder_size,
-        calibration=None if row.calibration is None else _calibration(row.calibration),
-    )
-
-
-def _calibration(stored: dict[str, list[list[float]]]) -> Calibration:
-    # PostgreSQL gives whole numbers back as integers
-    return Calibration(knots=tuple((float(x), float(y)) for x, y in stored["knots"]))
 
 
 def lesson_row(record: LessonRecord, *, index_id: str) -> dict[str, Any]:

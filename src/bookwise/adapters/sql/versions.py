@@ -2,10 +2,8 @@
 
 from sqlalchemy import Connection, text
 
+from bookwise.adapters.sql.history import HEAD, HISTORY
 from bookwise.domain.errors import Misconfigured
-
-HISTORY = ("0001",)  #: every revision in migrations/versions, oldest first
-HEAD = HISTORY[-1]
 
 _TABLE_EXISTS = {
     "sqlite": text("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'alembic_version'"),

@@ -64,7 +64,8 @@ def _inner(value: Any, key: str) -> dict[str, Any]:
 
 
 def _listed(tree: Tree, docs: str, contents: Any) -> tuple[list[Listed], list[str]]:
-    listed, missing = [], []
+    listed: list[Listed] = []
+    missing: list[str] = []
     for entry in _entries(contents, iter(range(MAX_ENTRIES))):
         names = _files(tree, docs, entry.file)
         missing.extend([] if names else [entry.file])
