@@ -87,7 +87,9 @@ def near(vector: Vector, dice: random.Random) -> Vector:
 async def fill(app: App, count: int) -> None:
     lessons = sample_lessons()
     texts = [c.embedding_text for lesson in lessons for c in lesson]
-    vectors = dict(zip((c.id for lesson in lessons for c in lesson), await app.embedder.embed_texts(texts), strict=True))
+    vectors = dict(
+        zip((c.id for lesson in lessons for c in lesson), await app.embedder.embed_texts(texts), strict=True)
+    )
     facts = app.embedder.facts
     await app.catalog.register(
         Book(id="bench", title="Bench", embedder=facts.fingerprint, embedder_name=facts.name, embedder_size=facts.size)
@@ -118,9 +120,7 @@ def _embedded_lesson(
         ingested_at=now,
     )
     embedded = tuple(
-        EmbeddedChunk(
-            chunk=c, vector=near(vectors[c.id[:36]], dice), embedding_model="bench", embedded_at=now
-        )
+        EmbeddedChunk(chunk=c, vector=near(vectors[c.id[:36]], dice), embedding_model="bench", embedded_at=now)
         for c in chunks
     )
     return EmbeddedLesson(record=record, chunks=embedded)
@@ -129,7 +129,9 @@ def _embedded_lesson(
 def questions() -> list[str]:
     """Different questions out of the sample's own headings and sentences."""
     dice = random.Random(3)
-    sentences = [s for lesson in sample_lessons() for c in lesson for s in c.text.split(". ") if 5 <= len(s.split()) <= 14]
+    sentences = [
+        s for lesson in sample_lessons() for c in lesson for s in c.text.split(". ") if 5 <= len(s.split()) <= 14
+    ]
     return ["How is it that " + " ".join(dice.choice(sentences).split())[:120] + "?" for _ in range(QUESTIONS)]
 
 

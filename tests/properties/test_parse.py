@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from bookwise.domain.books import Block, Lesson, LessonFormat, SiteKind
 from bookwise.domain.errors import BadLesson
-from bookwise.ingestion.front_matter import split_front_matter
 from bookwise.ingestion.parse import parse
+from bookwise.ingestion.parsing.front_matter import split_front_matter
 from tests.support.builders import lesson_file
 
 SITES: tuple[SiteKind, ...] = ("docusaurus", "mdbook", "mkdocs", "jupyter-book", "sphinx", "folder")

@@ -8,18 +8,18 @@ from pathlib import Path
 from bookwise.domain.books import LessonFile, SiteKind
 from bookwise.domain.errors import BadLesson, BadSource, SourceNotFound
 from bookwise.domain.jobs import LeftOut, Unreadable
-from bookwise.ingestion.admission import admit
-from bookwise.ingestion.decode import decode
-from bookwise.ingestion.facts import NO_FACTS, Facts, facts_from
-from bookwise.ingestion.front_matter import split_front_matter
-from bookwise.ingestion.mirrors import translations
-from bookwise.ingestion.names import label, one_line, slug
-from bookwise.ingestion.numbering import Numbered, Numbering, Unplaced, audience_of, number_lessons
-from bookwise.ingestion.profile import MAX_FILE_BYTES, BookProfile, checked_book_id, completed, read_profile
-from bookwise.ingestion.reading import read_inside, sha256
-from bookwise.ingestion.sites import Site, recognise
-from bookwise.ingestion.sites.site import Listed, breadcrumb, reading_order, url_of
-from bookwise.ingestion.walk import Tree, format_of, source_names, walk
+from bookwise.ingestion.discovery.admission import admit
+from bookwise.ingestion.discovery.facts import NO_FACTS, Facts, facts_from
+from bookwise.ingestion.discovery.mirrors import translations
+from bookwise.ingestion.discovery.names import label, one_line, slug
+from bookwise.ingestion.discovery.numbering import Numbered, Numbering, Unplaced, audience_of, number_lessons
+from bookwise.ingestion.discovery.profile import MAX_FILE_BYTES, BookProfile, checked_book_id, completed, read_profile
+from bookwise.ingestion.discovery.reading import read_inside, sha256
+from bookwise.ingestion.discovery.sites import Site, recognise
+from bookwise.ingestion.discovery.sites.site import Listed, breadcrumb, reading_order, url_of
+from bookwise.ingestion.discovery.walk import Tree, format_of, source_names, walk
+from bookwise.ingestion.parsing.decode import decode
+from bookwise.ingestion.parsing.front_matter import split_front_matter
 
 OnFile = Callable[[int], None]
 

@@ -6,11 +6,11 @@ from typing import TypeAlias
 
 from bookwise.domain.books import Lesson, LessonFile, LessonFormat
 from bookwise.domain.errors import BadLesson
-from bookwise.ingestion.decode import decode
-from bookwise.ingestion.dialects import dialect_of
-from bookwise.ingestion.front_matter import split_front_matter
-from bookwise.ingestion.names import folder_of, label, stem
-from bookwise.ingestion.sections import Piece, first_title, outline
+from bookwise.ingestion.discovery.names import folder_of, label, stem
+from bookwise.ingestion.parsing.decode import decode
+from bookwise.ingestion.parsing.dialects import dialect_of
+from bookwise.ingestion.parsing.front_matter import split_front_matter
+from bookwise.ingestion.parsing.sections import Piece, first_title, outline
 
 PARSER_VERSION = "1"
 
@@ -53,26 +53,26 @@ _Read: TypeAlias = tuple[str, list[Piece]]
 
 
 def _markdown(file: LessonFile, text: str) -> _Read:
-    from bookwise.ingestion.markdown import markdown_pieces
+    from bookwise.ingestion.parsing.markdown import markdown_pieces
 
     _, body, _ = split_front_matter(text)
     return "", markdown_pieces(body, dialect_of(file))
 
 
 def _notebook(file: LessonFile, text: str) -> _Read:
-    from bookwise.ingestion.notebook import notebook_pieces
+    from bookwise.ingestion.parsing.notebook import notebook_pieces
 
     return "", notebook_pieces(text, dialect_of(file))
 
 
 def _restructured(file: LessonFile, text: str) -> _Read:
-    from bookwise.ingestion.restructured import restructured_pieces
+    from bookwise.ingestion.parsing.restructured import restructured_pieces
 
     return "", restructured_pieces(text)
 
 
 def _html(file: LessonFile, text: str) -> _Read:
-    from bookwise.ingestion.html import html_pieces
+    from bookwise.ingestion.parsing.html import html_pieces
 
     return html_pieces(text)
 

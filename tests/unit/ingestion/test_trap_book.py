@@ -6,8 +6,8 @@ import pytest
 
 from bookwise.domain.books import Audience, LessonFile
 from bookwise.ingestion.discover import Discovery, discover, read_lesson
-from bookwise.ingestion.reading import sha256
-from bookwise.ingestion.walk import format_of
+from bookwise.ingestion.discovery.reading import sha256
+from bookwise.ingestion.discovery.walk import format_of
 from tests.support.traps import TRAPS, trap_book, written_expectations
 
 

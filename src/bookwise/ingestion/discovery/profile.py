@@ -1,0 +1,269 @@
+"""`bookwise.toml` → what a book says about itself."""
+
+import os
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictInt,
+    StrictStr,
+    ValidationError,
+    model_validator,
+)
+
+from bookwise.domain.books import Audience, Calibration, Module
+from bookwise.domain.errors import BadLesson, InvalidInput, Misconfigured
+from bookwise.domain.search import DEFAULT_BOOK_ID
+from bookwise.ingestion.discovery.names import SLUG, is_slug
+from bookwise.ingestion.discovery.profile_errors import complaints
+from bookwise.ingestion.discovery.reading import read_inside
+from bookwise.ingestion.parsing.decode import decode
+
+PROFILE_FILE = "bookwise.toml"
+MAX_FILE_BYTES = 256 * 1024 * 1024  #: no book may set its limit higher
+MAX_PROFILE_BYTES = 1 * 1024 * 1024
+CHAPTER_MAX = 20
+LESSON_MAX = 15
+NUMBER_MAX = 1_000_000
+
+
+def checked_book_id(book_id: str) -> str:
+    """The id itself when it is safe as a name everywhere; `InvalidInput` otherwise."""
+    if not is_slug(book_id):
+        raise InvalidInput(
+            f"{book_id[:80]!r} cannot be a book's id.",
+            advice="Use 1 to 64 letters a–z, digits and hyphens, beginning with a letter or digit.",
+        )
+    return book_id
+
+
+def _no_truth_value(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("Input should be a number, not true or false")
+    return value
+
+
+def _web_address(value: str) -> str:
+    if value and not is_web_address(value):
+        raise ValueError("Input should begin with http:// or https:// and name a host")
+    return value
+
+
+def _inner_folder(value: str) -> str:
+    if value.startswith(("/", "\\")) or ".." in re.split(r"[/\\]", value):
+        raise ValueError("Input should be a folder inside the book, such as docs")
+    return "" if value == "." else value.removeprefix("./").strip("/")
+
+
+def is_web_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.hostname) and value.isprintable()
+
+
+Slug = Annotated[StrictStr, Field(pattern=f"^{SLUG}$")]
+Line = Annotated[StrictStr, Field(min_length=1, max_length=300)]
+Glob = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
+Number = Annotated[StrictInt, Field(ge=0, le=NUMBER_MAX)]
+Tier = Annotated[Literal[1, 2, 3, 4], BeforeValidator(_no_truth_value)]
+Level = Literal["A1", "A2", "B1", "B2", "C1", "C2"]
+Layer = Literal["L1", "L2", "L3", "L4"]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class BookFacts(_Table):
+    """`[book]`: what the book is called and where it is published."""
+
+    id: Slug | None = None
+    title: Line | None = None
+    base_url: Annotated[StrictStr, AfterValidator(_web_address)] = ""
+    docs: Annotated[StrictStr, AfterValidator(_inner_folder)] | None = None
+    language: Annotated[StrictStr, Field(pattern=r"^[a-z]{2,3}(-[A-Za-z0-9]{2,8})*$")] = "en"
+
+
+class Defaults(_Table):
+    """`[defaults]`: what holds for a lesson that says nothing itself."""
+
+    hardware_tier: Tier = 1
+    proficiency_level: Level = "A2"
+    layer: Layer = "L1"
+    module: Slug | None = None
+
+
+class ModuleFacts(_Table):
+    """`[[modules]]`: a named part of the book."""
+
+    name: Slug
+    title: StrictStr = ""
+    aliases: tuple[Slug, ...] = ()
+
+
+class Limits(_Table):
+    """`[limits]`: the largest chapter and lesson number, and the largest file."""
+
+    chapter_max: Number | None = None
+    lesson_max: Number | None = None
+    max_file_bytes: Annotated[StrictInt, Field(ge=1024, le=MAX_FILE_BYTES)] = 8 * 1024 * 1024
+
+
+class Rule(_Table):
+    """`[[rules]]`: facts for the lessons whose path fits a glob."""
+
+    path: Glob
+    module: Slug | None = None
+    chapter: Number | None = None
+    lesson: Number | None = None
+    hardware_tier: Tier | None = None
+    proficiency_level: Level | None = None
+    layer: Layer | None = None
+
+
+class CalibrationFacts(_Table):
+    """`[calibration]`: the map from match strength to similarity, fitted on this book."""
+
+    knots: Annotated[tuple[tuple[float, float], ...], Field(min_length=2, max_length=1000)]
+
+    @model_validator(mode="after")
+    def _monotone(self) -> Self:
+        for (x0, y0), (x1, y1) in zip(self.knots, self.knots[1:], strict=False):
+            if not (x0 < x1 and y0 <= y1):
+                raise ValueError("knots: strengths must grow from knot to knot and similarities must not fall")
+        if not all(0 <= y <= 1 for _, y in self.knots):
+            raise ValueError("knots: similarities must be between 0 and 1")
+        return self
+
+
+class ValidationQuestion(_Table):
+    """`[[questions]]`: a question with a known place, or one the book must refuse."""
+
+    id: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
+    kind: Literal["answerable", "follow-up", "off-topic", "near-miss"]
+    text: Annotated[StrictStr, Field(min_length=3, max_length=4000)]
+    history: tuple[StrictStr, ...] = ()
+    lesson: Line | None = None
+    section: StrictStr | None = None
+
+    @model_validator(mode="after")
+    def _has_its_place(self) -> Self:
+        if self.kind in ("answerable", "follow-up") and self.lesson is None:
+            raise ValueError(f"a question of kind {self.kind} needs lesson")
+        if self.kind == "follow-up" and not self.history:
+            raise ValueError("a question of kind follow-up needs history")
+        return self
+
+
+class BookProfile(_Table):
+    """All of `bookwise.toml`."""
+
+    book: BookFacts = BookFacts()
+    defaults: Defaults = Defaults()
+    modules: tuple[ModuleFacts, ...] = ()
+    limits: Limits = Limits()
+    rules: tuple[Rule, ...] = ()
+    exclude: tuple[Glob, ...] = ()
+    calibration: CalibrationFacts | None = None
+    questions: tuple[ValidationQuestion, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_are_unique(self) -> Self:
+        _once("modules", [name for m in self.modules for name in (m.name, *m.aliases)])
+        _once("questions", [question.id for question in self.questions])
+        listed = [module.name for module in self.modules]
+        if listed and self.defaults.module is not None and self.defaults.module not in listed:
+            raise ValueError(f"defaults.module should be one of the modules: {', '.join(listed)}")
+        return self
+
+    @property
+    def audience(self) -> Audience:
+        """For whom a lesson is meant that says nothing itself."""
+        given = self.defaults
+        return Audience(hardware_tier=given.hardware_tier, proficiency_level=given.proficiency_level, layer=given.layer)
+
+    @property
+    def module_list(self) -> tuple[Module, ...]:
+        return tuple(Module(name=m.name, title=m.title, aliases=m.aliases) for m in self.modules)
+
+    @property
+    def default_module(self) -> str:
+        """Where a lesson goes that belongs to no module."""
+        return self.defaults.module or (self.modules[0].name if self.modules else "main")
+
+    @property
+    def chapter_max(self) -> int | None:
+        return self._limit(self.limits.chapter_max, CHAPTER_MAX)
+
+    @property
+    def lesson_max(self) -> int | None:
+        return self._limit(self.limits.lesson_max, LESSON_MAX)
+
+    def _limit(self, given: int | None, usual: int) -> int | None:
+        return given if given is not None or not self.modules else usual
+
+    @property
+    def fitted(self) -> Calibration | None:
+        """The calibration of this book, when it has one of its own."""
+        return None if self.calibration is None else Calibration(knots=self.calibration.knots)
+
+
+def _once(table: str, names: list[str]) -> None:
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"{table}: each name may be used once, but {', '.join(twice[:5])} is used again")
+
+
+ROBOTICS_MODULES = (
+    ModuleFacts(name="intro", title="Introduction"),
+    ModuleFacts(name="ros2", title="ROS 2"),
+    ModuleFacts(name="gazebo", title="Simulation with Gazebo", aliases=("simulation",)),
+    ModuleFacts(name="isaac", title="NVIDIA Isaac"),
+    ModuleFacts(name="vla", title="Vision-Language-Action"),
+)
+
+
+def completed(profile: BookProfile, book_id: str) -> BookProfile:
+    """The profile with what is known of the default book, where the author said nothing."""
+    if book_id != DEFAULT_BOOK_ID or profile.modules:
+        return profile
+    defaults = profile.defaults
+    if defaults.module is None:
+        defaults = defaults.model_copy(update={"module": "intro"})
+    return profile.model_copy(update={"modules": ROBOTICS_MODULES, "defaults": defaults})
+
+
+def read_profile(root: Path) -> BookProfile:
+    """The book's own facts; the defaults where it has no `bookwise.toml`."""
+    path = root / PROFILE_FILE
+    if not os.path.lexists(path):
+        return BookProfile()
+    try:
+        return BookProfile.model_validate(tomllib.loads(_text(root)))
+    except tomllib.TOMLDecodeError as error:
+        raise _misconfigured(path, f"it is not valid TOML: {error}") from error
+    except RecursionError as error:
+        raise _misconfigured(path, "it is nested too deeply") from error
+    except ValidationError as error:
+        raise _misconfigured(path, complaints(error, BookProfile)) from error
+
+
+def _text(root: Path) -> str:
+    try:
+        return decode(read_inside(root, PROFILE_FILE.encode(), MAX_PROFILE_BYTES))
+    except BadLesson as error:
+        raise _misconfigured(root / PROFILE_FILE, error.message) from error
+
+
+def _misconfigured(path: Path, what: str) -> Misconfigured:
+    return Misconfigured(f"{path}: {what}", advice=f"Correct {PROFILE_FILE} and run again.")

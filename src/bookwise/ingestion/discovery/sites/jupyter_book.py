@@ -1,0 +1,130 @@
+"""A Jupyter Book or MyST project → its site."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from bookwise.domain.errors import BadSource
+from bookwise.ingestion.discovery.facts import Facts
+from bookwise.ingestion.discovery.globs import matches
+from bookwise.ingestion.discovery.names import natural_key, one_line, slug, stem
+from bookwise.ingestion.discovery.profile import BookProfile
+from bookwise.ingestion.discovery.sites.site import Listed, Site, base_address, html_route, missing_files
+from bookwise.ingestion.discovery.sites.yaml_text import mapping, plain_values
+from bookwise.ingestion.discovery.walk import Tree
+
+CONTENTS = ("_toc.yml", "_toc.yaml")
+MYST = ("myst.yml", "myst.yaml")
+ENDINGS = ("", ".md", ".ipynb", ".rst", ".markdown")
+MAX_ENTRIES = 100_000
+MAX_DEPTH = 30
+
+_BRANCHES = ("parts", "chapters", "subtrees", "entries", "sections", "children")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Entry:
+    file: str
+    title: str
+    breadcrumb: tuple[str, ...]
+    group: str
+    leads: bool
+
+
+def jupyter_book_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
+    """What the table of contents lists, in its order; everything where there is no table."""
+    config = next(folder + name for name in (*CONTENTS, *MYST) if tree.has(folder + name))
+    warnings = []
+    try:
+        parsed = plain_values(tree.text(config))
+    except BadSource as error:
+        parsed = None
+        warnings.append(f"{config} was passed over: {error.message}.")
+    is_myst = config.rpartition("/")[2] in MYST
+    project = _inner(parsed, "project") if is_myst else mapping(tree.text(folder + "_config.yml"))
+    contents = project.get("toc") if is_myst else parsed
+    docs = f"{profile.book.docs}/" if profile.book.docs else folder
+    listed, missing = _listed(tree, docs, contents)
+    warnings.extend(missing_files(config, missing))
+    return Site(
+        kind="jupyter-book",
+        docs=docs,
+        title=one_line(project.get("title")),
+        base_url=base_address(one_line(_inner(project, "html").get("baseurl"))),
+        route=_myst_route if is_myst else html_route,
+        listed=tuple(listed),
+        unlisted_rule="not-in-toc" if listed else "",
+        warnings=tuple(warnings),
+    )
+
+
+def _inner(value: Any, key: str) -> dict[str, Any]:
+    found = value.get(key) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _listed(tree: Tree, docs: str, contents: Any) -> tuple[list[Listed], list[str]]:
+    listed: list[Listed] = []
+    missing: list[str] = []
+    for entry in _entries(contents, iter(range(MAX_ENTRIES))):
+        names = _files(tree, docs, entry.file)
+        missing.extend([] if names else [entry.file])
+        listed.extend(
+            Listed(
+                name=name,
+                title=entry.title,
+                breadcrumb=entry.breadcrumb,
+                group=entry.group,
+                leads_group=entry.leads,
+            )
+            for name in names
+        )
+    return listed, missing
+
+
+def _files(tree: Tree, docs: str, file: str) -> list[str]:
+    """The files a table's entry means: its extension may be missing, or it may be a glob."""
+    if "*" in file:
+        return sorted((name for name in tree.raw_paths if matches(docs + file, name)), key=natural_key)
+    return [docs + file + ending for ending in ENDINGS if tree.has(docs + file + ending)][:1]
+
+
+def _entries(contents: Any, budget: Iterator[int]) -> Iterator[_Entry]:
+    """Walks a table of contents in any of its formats; a part, or else a chapter, makes a group."""
+    if isinstance(contents, list):
+        yield from _branch(contents, (), "", budget)
+    elif isinstance(contents, dict):
+        if file := one_line(contents.get("root")):
+            yield _Entry(file=file, title="", breadcrumb=(), group="", leads=False)
+        for branch in _branches(contents):
+            yield from _branch(branch, (), "", budget)
+
+
+def _branch(items: list[Any], crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_Entry]:
+    if len(crumbs) > MAX_DEPTH:
+        return
+    for place, item in enumerate(items):
+        if next(budget, None) is None:
+            return
+        if not isinstance(item, dict):
+            continue
+        title = one_line(item.get("caption")) or one_line(item.get("title"))
+        file = next((one_line(item[key]) for key in ("file", "glob", "pattern") if key in item), "")
+        own = group or f"{place}:{title or file}"
+        if file:
+            yield _Entry(file=file, title=title, breadcrumb=_shown(crumbs), group=own, leads=not group)
+        for branch in _branches(item):
+            yield from _branch(branch, (*crumbs, title), own, budget)
+
+
+def _branches(item: dict[str, Any]) -> list[list[Any]]:
+    return [item[key] for key in _BRANCHES if isinstance(item.get(key), list)]
+
+
+def _shown(crumbs: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(crumb for crumb in crumbs if crumb)
+
+
+def _myst_route(path: str, facts: Facts) -> str:
+    """MyST publishes every lesson at the top, under the slug of its file's name."""
+    return "" if stem(path).lower() == "index" else slug(stem(path))

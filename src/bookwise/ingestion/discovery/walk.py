@@ -1,0 +1,231 @@
+"""A folder → the names of its files, never leaving it and never opening what is not a file."""
+
+import errno
+import os
+import stat
+import unicodedata
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from urllib.parse import quote_from_bytes
+
+from bookwise.domain.books import LessonFormat
+from bookwise.domain.errors import BadLesson
+from bookwise.domain.jobs import LeftOut, Unreadable
+from bookwise.ingestion.discovery.reading import is_inside, read_inside
+from bookwise.ingestion.parsing.decode import decode
+
+FORMATS: dict[str, LessonFormat] = {
+    "md": "markdown",
+    "markdown": "markdown",
+    "mdx": "mdx",
+    "rst": "rst",
+    "ipynb": "notebook",
+    "html": "html",
+    "htm": "html",
+}
+MAX_SITE_FILE_BYTES = 4 * 1024 * 1024
+
+_NEVER_A_BOOK = frozenset(
+    {"node_modules", "bower_components", "site-packages", "__pycache__", "_build", "_site", "venv"}
+)
+# These names are outputs beside a project's own files; deeper down, `build/` may well be a chapter.
+_OUTPUTS = frozenset({"build", "dist", "target", "out"})
+_PROJECT_FILES = frozenset(
+    {
+        "mkdocs.yml",
+        "mkdocs.yaml",
+        "book.toml",
+        "conf.py",
+        "_toc.yml",
+        "myst.yml",
+        "package.json",
+        "Cargo.toml",
+    }
+)
+_SILENT = frozenset({".git", ".hg", ".svn", "__pycache__"})
+_BIDI_AND_LINE_CONTROLS = frozenset("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+def format_of(name: str) -> LessonFormat | None:
+    """By extension; None for what cannot be a lesson."""
+    return FORMATS.get(name.rpartition(".")[2].lower()) if "." in name else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tree:
+    """The files of a book by name, and what was not taken on the way."""
+
+    root: Path
+    raw_paths: dict[str, bytes]  #: name → path on disk, relative to the root
+    linked: frozenset[str] = frozenset()  #: names that lead over a link
+    left_out: tuple[LeftOut, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+
+    def has(self, name: str) -> bool:
+        return name in self.raw_paths
+
+    def read(self, name: str, limit: int) -> bytes:
+        return read_inside(self.root, self.raw_paths[name], limit)
+
+    def text(self, name: str, limit: int = MAX_SITE_FILE_BYTES) -> str:
+        """A site's own file as text; empty when it is absent or cannot be read."""
+        if name not in self.raw_paths:
+            return ""
+        try:
+            return decode(self.read(name, limit))
+        except BadLesson:
+            return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Folder:
+    raw: bytes
+    name: str
+    real: bytes
+    linked: bool = False
+
+
+@dataclass(slots=True)
+class _Walk:
+    """The state of one walk; each real folder is entered once directly and at most once by a link."""
+
+    root: bytes
+    raw_paths: dict[str, bytes] = field(default_factory=dict)
+    linked: set[str] = field(default_factory=set)
+    left_out: list[LeftOut] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
+    entered_by_link: set[bytes] = field(default_factory=set)
+
+    def enter(self, folder: _Folder) -> Iterator[_Folder]:
+        try:
+            with os.scandir(os.path.join(self.root, folder.raw)) as found:
+                entries = {entry.name: entry for entry in found}
+        except OSError as error:
+            reason = "permission" if isinstance(error, PermissionError) else "unreadable"
+            message = f"The folder {folder.name} cannot be read: {error.strerror}."
+            self.unreadable.append(Unreadable(source_file=folder.name, reason=reason, message=message))
+            return
+        is_project = not folder.raw or any(_is_project_file(raw) for raw in entries)
+        for raw, name in source_names(entries).items():
+            child = _Folder(
+                raw=os.path.join(folder.raw, raw),
+                name=folder.name + name,
+                real=os.path.join(folder.real, raw),
+                linked=folder.linked,
+            )
+            if entries[raw].is_symlink():
+                yield from self._link(child)
+            elif entries[raw].is_dir(follow_symlinks=False):
+                yield from self._folder(child, name, is_project=is_project)
+            else:
+                self._file(child, is_regular=entries[raw].is_file(follow_symlinks=False))
+
+    def _folder(self, child: _Folder, name: str, *, is_project: bool) -> Iterator[_Folder]:
+        why = _no_book_folder(name, is_project=is_project)
+        if format_of(name):
+            self._leave_out(child.name + "/", "not-a-file", "a folder named like a lesson")
+        elif why:
+            if name not in _SILENT:
+                self._leave_out(child.name + "/", "not-a-lesson", why)
+        elif not child.linked or child.real not in self.entered_by_link:
+            if child.linked:
+                self.entered_by_link.add(child.real)
+            yield _Folder(raw=child.raw, name=child.name + "/", real=child.real, linked=child.linked)
+
+    def _file(self, child: _Folder, *, is_regular: bool) -> None:
+        if is_regular:
+            self.raw_paths[child.name] = child.raw
+            if child.linked:
+                self.linked.add(child.name)
+        elif format_of(child.name):
+            self._leave_out(child.name, "not-a-file", "a pipe, socket or device")
+
+    def _link(self, child: _Folder) -> Iterator[_Folder]:
+        try:
+            real = os.path.realpath(os.path.join(self.root, child.raw), strict=True)
+            mode = os.stat(real).st_mode
+        except OSError as error:
+            rule = "symlink-loop" if error.errno == errno.ELOOP else "broken-link"
+            if rule == "symlink-loop" or format_of(child.name):
+                self._leave_out(child.name, rule, "")
+            return
+        if not is_inside(real, self.root):
+            if stat.S_ISDIR(mode) or format_of(child.name):
+                self._leave_out(child.name, "symlink-outside", "leads out of the book's folder")
+        elif not stat.S_ISDIR(mode):
+            self._file(replace(child, linked=True), is_regular=stat.S_ISREG(mode))
+        elif is_inside(child.real, real) or real in self.entered_by_link:
+            self._leave_out(child.name + "/", "symlink-loop", "leads to a folder that is read already")
+        else:
+            target = _Folder(raw=child.raw, name=child.name, real=real, linked=True)
+            yield from self._folder(target, child.name.rpartition("/")[2], is_project=False)
+
+    def _leave_out(self, name: str, rule: str, detail: str) -> None:
+        self.left_out.append(LeftOut(source_file=name, rule=rule, detail=detail))
+
+
+def walk(root: Path) -> Tree:
+    """All files below the root but those in folders that never hold a book."""
+    real = os.path.realpath(os.fsencode(root))
+    state = _Walk(root=real)
+    direct = [_Folder(raw=b"", name="", real=real)]
+    linked: deque[_Folder] = deque()
+    while direct or linked:
+        for folder in list(state.enter(direct.pop() if direct else linked.popleft())):
+            (linked if folder.linked else direct).append(folder)
+    return Tree(
+        root=root,
+        raw_paths=dict(sorted(state.raw_paths.items())),
+        linked=frozenset(state.linked),
+        left_out=tuple(sorted(state.left_out, key=lambda left: left.source_file)),
+        unreadable=tuple(sorted(state.unreadable, key=lambda broken: broken.source_file)),
+    )
+
+
+def _is_project_file(raw: bytes) -> bool:
+    return os.fsdecode(raw) in _PROJECT_FILES or raw.startswith(b"docusaurus.config.")
+
+
+def _no_book_folder(name: str, *, is_project: bool) -> str:
+    if name.startswith("."):
+        return "a hidden folder"
+    if name in _NEVER_A_BOOK:
+        return "installed packages or build output"
+    return "build output" if is_project and name in _OUTPUTS else ""
+
+
+def source_names(raws: Iterable[bytes]) -> dict[bytes, str]:
+    """Names for the entries of one folder: NFC, printable, and no two the same.
+
+    A name that is clean as it stands keeps itself; one that cannot be decoded, or whose NFC form is taken
+    by its twin, is percent-escaped.
+    """
+    ordered = sorted(raws)
+    clean = {raw: text for raw in ordered if (text := _decoded(raw)) is not None}
+    named = {raw: text for raw, text in clean.items() if text.encode() == raw}
+    taken = set(named.values())
+    for raw in ordered:
+        if raw not in named:
+            name = clean.get(raw) or _escaped(raw)
+            while name in taken:
+                raw_form = raw if raw in clean and name == clean[raw] else name.encode()
+                name = _escaped(raw_form)
+            named[raw] = name
+            taken.add(name)
+    return {raw: named[raw] for raw in ordered}
+
+
+def _escaped(raw: bytes) -> str:
+    return quote_from_bytes(raw, safe=" !#$&'()*+,;=@[]{}^`|~")
+
+
+def _decoded(raw: bytes) -> str | None:
+    """The name in NFC, or None when it is not UTF-8 or would misbehave on a terminal."""
+    try:
+        text = unicodedata.normalize("NFC", raw.decode())
+    except UnicodeDecodeError:
+        return None
+    harmful = any(unicodedata.category(c) == "Cc" or c in _BIDI_AND_LINE_CONTROLS for c in text)
+    return None if harmful else text

@@ -1,0 +1,275 @@
+"""Markdown, in the dialects of site generators → headings and blocks in reading order."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from markdown_it.token import Token
+from markdown_it.utils import EnvType
+
+from bookwise.domain.books import Block, BlockKind
+from bookwise.domain.errors import BadLesson
+from bookwise.ingestion.parsing.callouts import lead_in
+from bookwise.ingestion.parsing.dialects import Dialect
+from bookwise.ingestion.parsing.directives import language_of, reading_of, title_of
+from bookwise.ingestion.parsing.fences import LONG_CODE, code_block
+from bookwise.ingestion.parsing.front_matter import split_front_matter
+from bookwise.ingestion.parsing.markdown_lists import ListLines
+from bookwise.ingestion.parsing.markdown_rules import parser
+from bookwise.ingestion.parsing.sections import Heading, Piece
+from bookwise.ingestion.parsing.tags import fragments, html_rows, html_text, readable, without_scripts
+
+MAX_DIRECTIVE_DEPTH = 20
+_TITLE_LENGTH = 1000
+_QUOTES = {"blockquote_open": 1, "blockquote_close": -1, "alert_open": 1, "alert_close": -1}
+_WHOLE = frozenset(("bullet_list_open", "ordered_list_open", "footnote_reference_open"))
+_DIRECTIVE = re.compile(r"\{([A-Za-z][\w:+-]*)\}\s*(.*)", re.DOTALL)
+_OPTION = re.compile(r"[ \t]*:([\w-]+):(?:[ \t]+(.*))?(?:\n|\Z)")
+_COMMENT_ID = re.compile(r"\{/\*\s*#([^\s*}]+)\s*\*/\s*\}")
+_ATTRIBUTES = re.compile(r"\{:?\s*((?:[#.][^\s{}]+|[\w-]+=[^\s{}]+|-)(?:\s[^{}]*)?)\}")
+_HASH = re.compile(r"(?:^|\s)#([^\s}]+)")
+_INLINE_MARKS = re.compile(r"[\\`*_\[\]<>&!$~^]")
+_PRE = re.compile(r"\s*<pre\b[^>]*>(?:\s*<code\b([^>]*)>)?", re.IGNORECASE)
+_CODE_CLASS = re.compile(r"lang(?:uage)?-([\w+#-]+)")
+_TABLE_TAG = re.compile(r"<(?:table|tbody|thead|tr|td|th)\b", re.IGNORECASE)
+
+
+def markdown_pieces(text: str, dialect: Dialect) -> list[Piece]:
+    """Headings and blocks of a Markdown text.
+
+    A list is one block with all it holds, except for long code, which stands between two blocks of the
+    list. Quotes, notes, tabs and components hold ordinary blocks; indented code gets a fence.
+    """
+    return list(_Reading(dialect).pieces(text))
+
+
+class _Reading:
+    """One walk over the tokens of a text."""
+
+    def __init__(self, dialect: Dialect, depth: int = 0) -> None:
+        if depth > MAX_DIRECTIVE_DEPTH:
+            raise BadLesson("too-deep", f"Directives are nested more than {MAX_DIRECTIVE_DEPTH} levels deep.")
+        self._dialect = dialect
+        self._depth = depth
+        self._parser = parser(jsx=dialect.jsx)
+        self._env: EnvType = {}
+        self._quotes = 0
+        self._readers: dict[str, Callable[[Token], Iterator[Piece]]] = {
+            "inline": self._paragraph,
+            "fence": self._fence,
+            "code_block": self._indented_code,
+            "html_block": self._html,
+            "rows": self._rows,
+            "math_block": self._math,
+            "math_block_label": self._math,
+            "spoken": self._spoken,
+        }
+
+    def pieces(self, text: str) -> Iterator[Piece]:
+        tokens = self._parser.parse(text, self._env)
+        index = 0
+        while index < len(tokens):
+            taken, pieces = self._next(tokens, index)
+            yield from pieces
+            index += taken
+
+    def _next(self, tokens: Sequence[Token], index: int) -> tuple[int, Iterator[Piece]]:
+        """The pieces that begin with a token, and how many tokens they take."""
+        token = tokens[index]
+        match token.type:
+            case kind if kind in _WHOLE:
+                length = _length(tokens, index)
+                return length, self._list(tokens[index : index + length])
+            case "heading_open":
+                return 3, self._heading(token, tokens[index + 1])
+            case "alert_title_open":
+                return 3, _text([lead_in(tokens[index + 1].content)])
+            case "definition":
+                length = _run(tokens, index)
+                return length, _text(t.content for t in tokens[index : index + length])
+        self._quotes += _QUOTES.get(token.type, 0)
+        reader = self._readers.get(token.type)
+        return 1, reader(token) if reader else iter(())
+
+    def _heading(self, token: Token, inline: Token) -> Iterator[Piece]:
+        source, anchor = _without_id(inline.content)
+        title = " ".join(self._plain(" ".join(self._clean(source))).split())
+        if title:
+            yield Heading(level=int(token.tag[1]), title=title, anchor=anchor, quoted=self._quotes > 0)
+
+    def _plain(self, source: str) -> str:
+        """Inline markup reduced to its words. A title of extreme length stays as it is."""
+        if len(source) > _TITLE_LENGTH or not _INLINE_MARKS.search(source):
+            return source
+        tokens: list[Token] = []
+        self._parser.inline.parse(source, self._parser, self._env, tokens)
+        return "".join(_words(token) for token in tokens)
+
+    def _clean(self, text: str) -> list[str]:
+        """The lines of a text, each at its place, empty where nothing is left for readers."""
+        hidden = self._dialect
+        lines = [hidden.dropped.sub("", hidden.included.sub("", line)) for line in text.split("\n")]
+        return readable("\n".join(lines), jsx=hidden.jsx).split("\n")
+
+    def _paragraph(self, token: Token) -> Iterator[Piece]:
+        text = token.content
+        if text.startswith(("$$", "\\begin{", "\\[")) and text.endswith(("$$", "}", "\\]")):
+            return _text(self._clean(text), "math")
+        return _text(line.lstrip() for line in self._clean(text))
+
+    def _rows(self, token: Token) -> Iterator[Piece]:
+        return _text(self._clean(token.content), "table")
+
+    def _spoken(self, token: Token) -> Iterator[Piece]:
+        return _text([token.content])
+
+    def _math(self, token: Token) -> Iterator[Piece]:
+        label = f" ({token.info})" if token.info else ""
+        yield Block(kind="math", text=f"$${token.content}$${label}")
+
+    def _indented_code(self, token: Token) -> Iterator[Piece]:
+        yield from self._code(token.content)
+
+    def _code(self, content: str, info: str = "", fence: str = "", language: str | None = None) -> Iterator[Piece]:
+        """A code block without the lines that include other files; none when nothing else is in it."""
+        lines = content.split("\n")
+        kept = [line for line in lines if not self._dialect.included.search(line)]
+        if len(kept) == len(lines) or any(map(str.strip, kept)):
+            yield code_block("\n".join(kept), info=info, fence=fence, language=language)
+
+    def _fence(self, token: Token) -> Iterator[Piece]:
+        info = token.info.strip()
+        directive = _DIRECTIVE.match(info) if self._dialect.directives or token.markup[0] == ":" else None
+        if info == "mdx-code-block" and self._dialect.jsx:
+            # Docusaurus unwraps this fence: it hides MDX from tools that only know Markdown.
+            yield from _Reading(self._dialect, self._depth + 1).pieces(token.content)
+        elif directive is None:
+            yield from self._code(token.content, info, token.markup)
+        else:
+            yield from self._directive(directive[1], directive[2], token)
+
+    def _directive(self, name: str, argument: str, token: Token) -> Iterator[Piece]:
+        caption, body = _without_options(token.content)
+        match reading_of(name):
+            case "code":
+                language = language_of(name.lower(), argument)
+                yield from self._code(body, language, token.markup, language)
+                yield from _text([caption])
+            case "math":
+                yield Block(kind="math", text=f"$$\n{body.strip()}\n$$")
+            case "text":
+                yield from _text([title_of(name, argument)])
+                yield from _Reading(self._dialect, self._depth + 1).pieces(body)
+
+    def _html(self, token: Token) -> Iterator[Piece]:
+        source = without_scripts("\n".join(self._included_out(token.content)))
+        if pre := _PRE.match(source):
+            named = _CODE_CLASS.search(pre[1] or "")
+            code, _, source = source[pre.end() :].partition("</pre>")
+            yield code_block(html_text(code).strip("\n"), info=named[1] if named else "")
+        for level, anchor, title, before in fragments(source):
+            kind: BlockKind = "table" if _TABLE_TAG.search(before) else "text"
+            text = html_rows(before) if kind == "table" else html_text(before)
+            yield from _text((" ".join(line.split()) for line in text.split("\n")), kind)
+            if title:
+                yield Heading(level=level, title=title, anchor=anchor or None, quoted=self._quotes > 0)
+
+    def _included_out(self, text: str) -> Iterator[str]:
+        return (self._dialect.included.sub("", line) for line in text.split("\n"))
+
+    def _list(self, tokens: Sequence[Token]) -> Iterator[Piece]:
+        """The lines of a list or footnote as written, minus what readers do not see."""
+        kind: BlockKind = "text" if tokens[0].type == "footnote_reference_open" else "list"
+        lines = ListLines(tokens[0])
+        done = 0
+        for token in tokens[1:-1]:
+            if token.type == "fence" and len(token.content) > LONG_CODE:
+                start, end = lines.span(token)
+                yield from lines.block(kind, done, start)
+                yield from self._code(token.content, token.info.strip(), token.markup)
+                done = end
+            else:
+                self._edit(lines, token)
+        yield from lines.block(kind, done, None)
+
+    def _edit(self, lines: ListLines, token: Token) -> None:
+        match token.type:
+            case "inline" | "rows":
+                lines.replace(token, token.content.split("\n"), self._clean(token.content))
+            case "html_block":
+                lines.replace(token, token.content.split("\n"), html_text(token.content).split("\n"))
+            case "spoken":
+                lines.replace(token, [token.info], [token.content])
+                lines.drop(token, from_line=1)
+            case "fence" if self._dialect.included.search(token.content):
+                if list(self._code(token.content)):
+                    lines.drop(token, matching=self._dialect.included)
+                else:
+                    lines.drop(token)
+
+
+def _text(lines: "Iterator[str] | Sequence[str]", kind: BlockKind = "text") -> Iterator[Piece]:
+    """A block of the lines that are not blank; none when all are."""
+    text = "\n".join(line.rstrip() for line in lines if line.strip())
+    if text:
+        yield Block(kind=kind, text=text.lstrip())
+
+
+def _length(tokens: Sequence[Token], start: int) -> int:
+    level = tokens[start].level
+    closing = (i for i in range(start + 1, len(tokens)) if tokens[i].level == level and tokens[i].nesting < 0)
+    return next(closing) - start + 1
+
+
+def _run(tokens: Sequence[Token], start: int) -> int:
+    end = start
+    while end < len(tokens) and tokens[end].type == "definition":
+        end += 1
+    return end - start
+
+
+def _words(token: Token) -> str:
+    if token.type in ("softbreak", "hardbreak"):
+        return " "
+    if token.type == "image":
+        return "".join(map(_words, token.children or ()))
+    return token.content
+
+
+def _without_id(title: str) -> tuple[str, str | None]:
+    """The title without its trailing attributes, and the id among them."""
+    title = title.rstrip()
+    start = title.rfind("{")
+    if start < 0 or not title.endswith("}"):
+        return title, None
+    if comment := _COMMENT_ID.fullmatch(title, start):
+        return title[:start], comment[1]
+    attributes = _ATTRIBUTES.fullmatch(title, start)
+    if attributes is None:
+        return title, None
+    found = _HASH.search(attributes[1])
+    return title[:start], found[1] if found else None
+
+
+def _without_options(body: str) -> tuple[str, str]:
+    """A directive's caption and its body, without the options at its head: `:name: value` lines, or YAML
+    between `---` lines."""
+    if body.startswith("---\n"):
+        try:
+            facts, body, _ = split_front_matter(body)
+        except BadLesson:
+            return "", body[body.index("\n---", 3) + 1 :].partition("\n")[2]
+        return _caption(facts), body
+    options: dict[str, object] = {}
+    while option := _OPTION.match(body):
+        options[option[1]] = (option[2] or "").strip()
+        body = body[option.end() :]
+    return _caption(options), body
+
+
+def _caption(options: Mapping[str, object]) -> str:
+    """The caption of a cell's figure, or of the directive itself."""
+    for key in ("mystnb", "figure"):
+        inner = options.get(key)
+        options = inner if isinstance(inner, dict) else options
+    caption = options.get("caption")
+    return " ".join(caption.split()) if isinstance(caption, str) else ""

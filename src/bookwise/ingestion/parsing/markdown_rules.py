@@ -1,0 +1,235 @@
+"""Block rules that teach markdown-it the containers, includes and components of site generators."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
+
+from markdown_it import MarkdownIt
+from markdown_it.ruler import RuleOptionsType
+from markdown_it.rules_block import StateBlock, html_block, list_block, make_fence_rule, reference, table
+from mdit_py_plugins.dollarmath import dollarmath_plugin
+from mdit_py_plugins.footnote import footnote_plugin
+from mdit_py_plugins.footnote.index import footnote_def
+
+from bookwise.domain.errors import BadLesson
+from bookwise.ingestion.parsing.block_state import next_match, push, source_line
+from bookwise.ingestion.parsing.callouts import lead_in
+from bookwise.ingestion.parsing.directives import is_verbatim, title_of
+from bookwise.ingestion.parsing.mdx_rules import expression, jsx_tags, statement
+
+Rule: TypeAlias = Callable[[StateBlock, int, int, bool], bool]
+
+MAX_LEVEL = 100  #: a list inside a list takes two
+
+_INTERRUPTS: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
+_HEADER_LENGTH = 500
+
+_RAW_ENDS = (
+    (re.compile(r"<(?:script|pre|style|textarea)(?=[\s>]|$)", re.I), r"(?i)</(?:script|pre|style|textarea)>"),
+    (re.compile(r"<\?"), r"\?>"),
+    (re.compile(r"<!\[CDATA\["), r"\]\]>"),
+    (re.compile(r"<![A-Za-z]"), r">"),
+)
+_SCRIPT = re.compile(r"<(?:script|style)\b", re.I)
+_COLONS = re.compile(
+    r":{3,}(?:[ \t]*(?:\{(?P<directive>[^}]*)\}|(?P<name>[A-Za-z][\w.-]*))[ \t]*"
+    r"(?:\[(?P<label>[^\]]*)\])?(?P<title>.*))?"
+)
+_SLASHES = re.compile(r"/{3,}(?:[ \t]+(?P<name>[A-Za-z][\w-]*)[ \t]*(?:\|(?P<title>.*))?)?")
+_ATTRIBUTES = re.compile(r"\{[^{}]*\}\s*$")
+_ADMONITION = re.compile(r"(?:!!!|\?\?\?\+?)\s+(?P<name>[\w-]+)(?P<classes>[\w\s-]*)(?:\"(?P<title>.*)\")?\s*")
+_STYLES = ("inline", "end", "annotate", "highlight", "blink")
+_TAB = re.compile(r"===[+!]*\s+\"(?P<title>.*)\"\s*")
+_OPTION = re.compile(r":[\w-]+:(?:\s|$)")
+
+_colon_fence = make_fence_rule(markers=(":",), disallow_marker_in_info=())
+
+
+@cache
+def parser(*, jsx: bool) -> MarkdownIt:
+    """A block parser for Markdown, or for MDX. Inline markup is parsed on demand."""
+    options = {"html": True, "inline_definitions": True, "alerts": True, "maxNesting": 10 * MAX_LEVEL}
+    md = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    dollarmath_plugin(md, allow_blank_lines=False, double_inline=True)
+    footnote_plugin(md)
+    md.core.ruler.enableOnly(["normalize", "block"])
+    rules = md.block.ruler
+    rules.at("table", _whole(table), {"alt": ["paragraph", "reference"]})
+    rules.at("list", _outermost(list_block), {"alt": ["paragraph", "reference", "blockquote"]})
+    rules.at("footnote_def", _outermost(footnote_def), {"alt": ["paragraph", "reference"]})
+    rules.at("reference", _defined, {"alt": []})
+    rules.at("html_block", _closed_html, {"alt": ["paragraph", "reference", "blockquote"]})
+    rules.before("table", "depth", _depth)
+    rules.before("fence", "box", _box, _INTERRUPTS)
+    rules.before("html_block", "comment", _comment, _INTERRUPTS)
+    if jsx:
+        md.disable(["code", "html_block", "autolink"])
+        rules.before("fence", "jsx", jsx_tags, _INTERRUPTS)
+        rules.before("fence", "expression", expression)
+        rules.before("fence", "statement", statement)
+    else:
+        rules.before("fence", "admonition", _admonition, _INTERRUPTS)
+    return md
+
+
+def _depth(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    if state.level > MAX_LEVEL:
+        raise BadLesson(
+            "too-deep",
+            f"Line {start + 1} of the lesson's text is nested more than {MAX_LEVEL} levels deep.",
+            advice="Flatten the lists and quotes there.",
+        )
+    return False
+
+
+def _whole(rule: Rule) -> Rule:
+    """The rule, leaving one token that holds the block's lines instead of one token per cell."""
+
+    def kept(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        before, level = len(state.tokens), state.level
+        if not rule(state, start, end, silent):
+            return False
+        if not silent:
+            del state.tokens[before:]
+            state.level = level
+            push(state, "rows", start, state.getLines(start, state.line, state.sCount[start], False))
+        return True
+
+    return kept
+
+
+def _outermost(rule: Rule) -> Rule:
+    """The rule, whose first token holds the lines of the whole block; blocks inside it hold none."""
+
+    def kept(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if silent or state.env.get("kept"):
+            return rule(state, start, end, silent)
+        before, indent = len(state.tokens), state.sCount[start]
+        state.env["kept"] = True
+        matched = rule(state, start, end, silent)
+        state.env["kept"] = False
+        if matched:
+            state.tokens[before].content = state.getLines(start, state.line, indent, False)
+        return matched
+
+    return kept
+
+
+def _defined(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A link definition, whose token holds its lines: links stay as in the source."""
+    if not reference(state, start, end, silent):
+        return False
+    state.tokens[-1].content = state.getLines(start, state.line, state.sCount[start], False)
+    return True
+
+
+def _comment(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """`<!-- … -->`, however long; without its end it is text. Words after the end stay."""
+    position = state.bMarks[start] + state.tShift[start]
+    if state.is_code_block(start) or not state.src.startswith("<!--", position):
+        return False
+    # `<!-->` is a whole comment, so the search begins inside the opening.
+    _, close = next_match(state, "-->", position + 2)
+    last = bisect_left(state.eMarks, close, start, state.lineMax)
+    if close < 0 or last >= state.lineMax:
+        return False
+    if not silent:
+        state.line = last + 1
+        push(state, "spoken", start, state.src[close : state.eMarks[last]].strip())
+    return True
+
+
+def _closed_html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A raw HTML block, unless it would swallow the rest of the lesson for want of its end."""
+    position = state.bMarks[start] + state.tShift[start]
+    if not state.src.startswith("<", position) or state.src.startswith("<!--", position):
+        return False
+    for opening, closing in _RAW_ENDS:
+        if opening.match(state.src, position, state.eMarks[start]) and not _ends(state, position, closing):
+            return False
+    return html_block(state, start, end, silent)
+
+
+def _ends(state: StateBlock, position: int, closing: str) -> bool:
+    """Whether a raw block ends before the lesson does, and a script before the next heading: where examples of
+    scripts stand unquoted in the text, the end of another one may follow far below."""
+    close, _ = next_match(state, closing, position)
+    heading, _ = next_match(state, r"(?m)^#{1,6} ", position)
+    scripted = _SCRIPT.match(state.src, position)
+    return close >= 0 and not (scripted and 0 <= heading < close)
+
+
+def _box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """The opening or closing line of `:::note Title`, `:::{note} Title` or `/// note | Title`.
+
+    What stands inside is parsed as if the lines were not there, so nesting needs no bookkeeping.
+    """
+    text = source_line(state, start).rstrip()
+    if text[:3] not in (":::", "///") or len(text) > _HEADER_LENGTH or state.is_code_block(start):
+        return False
+    header = (_COLONS if text[0] == ":" else _SLASHES).fullmatch(text)
+    if header is None:
+        return False
+    parts = header.groupdict(default="")
+    if is_verbatim(parts.get("directive", "")):
+        return _colon_fence(state, start, end, silent)
+    if not silent:
+        state.line = _after_options(state, start + 1, end, parts)
+        push(state, "spoken", start, _box_title(parts))
+    return True
+
+
+def _box_title(parts: dict[str, str]) -> str:
+    title = _ATTRIBUTES.sub("", parts.get("label") or parts["title"]).strip(' \t"')
+    if directive := parts.get("directive"):
+        return title_of(directive, title)
+    name = parts["name"]
+    # mkdocstrings: `::: package.module` stands for the documentation of that object.
+    return name if "." in name else lead_in(name, title)
+
+
+def _after_options(state: StateBlock, line: int, end: int, parts: dict[str, str]) -> int:
+    """The first line after options: `:class: wide` below a directive, indented YAML below `///` and objects."""
+    configured = "directive" not in parts or "." in parts["name"]
+    while line < end and not state.isEmpty(line):
+        indented = configured and parts["name"] and state.sCount[line] - state.blkIndent >= 4
+        listed = parts.get("directive") and _OPTION.match(source_line(state, line))
+        if not indented and not listed:
+            break
+        line += 1
+    return line
+
+
+def _admonition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """`!!! note "Title"`, `??? note` and `=== "Tab"`, with an indented body."""
+    text = source_line(state, start)
+    if text[:3] not in ("!!!", "???", "===") or len(text) > _HEADER_LENGTH or state.is_code_block(start):
+        return False
+    header = _ADMONITION.fullmatch(text) or _TAB.fullmatch(text)
+    if header is None or silent:
+        return header is not None
+    indent, last = state.sCount[start] + 4, start + 1
+    while last < end and (state.isEmpty(last) or state.sCount[last] >= indent):
+        last += 1
+    state.line = start + 1
+    push(state, "spoken", start, _admonition_title(header.groupdict(default="")))
+    _indented(state, start + 1, last, indent)
+    return True
+
+
+def _admonition_title(parts: dict[str, str]) -> str:
+    """The lead-in; words that were meant as a title but not quoted are kept as one."""
+    words = [word for word in parts.get("classes", "").split() if word not in _STYLES]
+    return lead_in(parts.get("name", "tab"), parts["title"] or " ".join(words))
+
+
+def _indented(state: StateBlock, start: int, end: int, indent: int) -> None:
+    before = state.blkIndent, state.lineMax, state.parentType
+    state.blkIndent, state.lineMax, state.parentType = indent, end, "admonition"
+    state.push("indented_open", "", 1)
+    state.md.block.tokenize(state, start, end)
+    state.push("indented_close", "", -1)
+    state.blkIndent, state.lineMax, state.parentType = before
+    state.line = end

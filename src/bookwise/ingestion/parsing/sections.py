@@ -1,0 +1,100 @@
+"""Headings and blocks in reading order → the sections of a lesson."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bookwise.domain.books import Block, BlockKind, Section, SiteKind
+from bookwise.ingestion.parsing.anchors import Slugger
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """A heading as plain text."""
+
+    level: int
+    title: str
+    anchor: str | None = None  #: written by hand or known from the page; empty for none; None to make one
+    quoted: bool = False  #: stands in a block quote: takes up a fragment, but begins no section
+
+    @property
+    def block(self) -> Block:
+        kind: BlockKind = "text" if self.quoted else "heading"
+        return Block(kind=kind, text=f"{'#' * self.level} {self.title}")
+
+
+Piece: TypeAlias = Heading | Block
+
+TITLE_LENGTH = 300  #: characters of a heading that go into titles and paths; its block keeps all of them
+
+
+def first_title(pieces: Iterable[Piece]) -> str:
+    """The title of the first heading of level one; empty when there is none."""
+    tops = (p.title for p in pieces if isinstance(p, Heading) and p.level == 1 and not p.quoted)
+    return next(tops, "")[:TITLE_LENGTH]
+
+
+def outline(pieces: Sequence[Piece], *, title: str, site: SiteKind) -> tuple[Section, ...]:
+    """The sections, each with its path of headings and its fragment.
+
+    The heading that is the lesson's title stays out of the paths: readers of a path know the lesson.
+    """
+    by_hand = (p.anchor for p in pieces if isinstance(p, Heading) and p.anchor)
+    builder = _Outline(Slugger(site, taken=by_hand), site, _title_heading(pieces, title))
+    for piece in pieces:
+        builder.add(piece)
+    return builder.sections()
+
+
+def _title_heading(pieces: Iterable[Piece], title: str) -> Heading | None:
+    """The first H1, unless the lesson is named otherwise and uses H1 for its parts."""
+    tops = [p for p in pieces if isinstance(p, Heading) and p.level == 1 and not p.quoted]
+    if tops and (len(tops) == 1 or _same(tops[0].title[:TITLE_LENGTH], title)):
+        return tops[0]
+    return None
+
+
+def _same(one: str, other: str) -> bool:
+    return one.casefold().split() == other.casefold().split()
+
+
+class _Outline:
+    """The sections found so far, and the headings the next block stands under."""
+
+    def __init__(self, slugger: Slugger, site: SiteKind, title: Heading | None) -> None:
+        self._slugger = slugger
+        self._site = site
+        self._title = title
+        self._open: list[Heading] = []
+        self._anchor = ""
+        self._blocks: list[Block] = []
+        self._sections: list[Section] = []
+
+    def add(self, piece: Piece) -> None:
+        if isinstance(piece, Block):
+            self._blocks.append(piece)
+            return
+        anchor = self._slugger.slug(piece.title, piece.anchor)
+        if not piece.quoted:
+            self._finish()
+            self._begin(piece, anchor)
+        self._blocks.append(piece.block)
+
+    def sections(self) -> tuple[Section, ...]:
+        self._finish()
+        return tuple(self._sections)
+
+    def _begin(self, heading: Heading, anchor: str) -> None:
+        while self._open and self._open[-1].level >= heading.level:
+            self._open.pop()
+        if heading is not self._title:
+            self._open.append(heading)
+        # Docusaurus renders every H1 without an id.
+        self._anchor = "" if self._site == "docusaurus" and heading.level == 1 else anchor
+
+    def _finish(self) -> None:
+        if not self._blocks:
+            return
+        path = tuple(heading.title[:TITLE_LENGTH] for heading in self._open)
+        self._sections.append(Section(heading_path=path, anchor=self._anchor, blocks=tuple(self._blocks)))
+        self._blocks = []
