@@ -3,10 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-DATA ?= ../shared/data
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint serve bench docs docs-check lock clean
+.PHONY: help setup demo test check lint serve bench docs lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,9 +17,41 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo "Installing the locked packages into $(VENV) (first time only) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@$(BIN)/python -m compileall -q src/bookwise  # a cold start should not compile, whatever the environment forbids
 	@touch $@
 
 lock: ## Resolve the dependencies anew into requirements.lock (hashes, no addresses)
 	@test -x .tools/bin/uv || ($(PYTHON) -m venv .tools && .tools/bin/python -m pip install --quiet uv)
 	.tools/bin/uv pip compile pyproject.toml --all-extras --generate-hashes --universal \
 		--no-annotate --no-header --no-emit-index-url --quiet -o requirements.lock
+
+demo: setup ## Ingest the sample book and search it, in a throw-away data folder
+	@BIN=$(BIN) sh examples/demo.sh
+
+check: setup lint ## Format, lint, types, layers, and all quick tests: run before every commit
+	@$(BIN)/pytest -n 2 -m "not slow"
+
+lint: setup
+	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
+	@$(BIN)/mypy --no-error-summary
+	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
+	@$(BIN)/python -m docs.reference --check
+
+test: setup lint ## Everything: every backend, real processes, real kills
+	@$(BIN)/pytest -n 2
+
+serve: setup ## Keep the sample book's index in line with its files while you edit them
+	@$(BIN)/bookwise ingest examples/physical-ai --watch
+
+bench: setup ## Ratios against the bare floor, and retrieval quality (needs a quiet machine; see docs/benchmarks.md)
+	@$(BIN)/python -m benchmarks.chunking
+	@$(BIN)/python -m benchmarks.search
+	@$(BIN)/python -m benchmarks.ingest
+	@$(BIN)/python -m benchmarks.retrieval
+	@$(BIN)/python -m benchmarks.books
+
+docs: setup ## Write the reference pages anew from the code
+	@$(BIN)/python -m docs.reference
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) .tools .bookwise .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

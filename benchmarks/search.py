@@ -42,7 +42,8 @@ session = onnxruntime.InferenceSession(graph, options, providers=["CPUExecutionP
 ids = numpy.array([Tokenizer.from_file(tokenizer).encode("What is a node?").ids], dtype=numpy.int64)
 vector = session.run(None, {"input_ids": ids[:, :8]})[0][0].tolist()
 shard = qdrant_edge.EdgeShard.load(index, None)
-shard.query(qdrant_edge.QueryRequest(limit=5, query=qdrant_edge.Query.Nearest(vector, using="dense"), with_payload=True))
+nearest = qdrant_edge.Query.Nearest(vector, using="dense")
+shard.query(qdrant_edge.QueryRequest(limit=5, query=nearest, with_payload=True))
 """
 
 

@@ -10,9 +10,11 @@ from pydantic import SecretStr
 
 from bookwise.adapters.embedders.cohere import CohereEmbedder
 from bookwise.adapters.embedders.hashing import HashingEmbedder
+from bookwise.adapters.embedders.minilm import MiniLM
 from bookwise.adapters.embedders.openai import OpenAIEmbedder
 from bookwise.domain.books import Vector
 from bookwise.ports import Embedder
+from bookwise.settings import load_settings
 from tests.support.scripted_http import Reply, Request, answering
 
 pytestmark = pytest.mark.anyio
@@ -54,9 +56,15 @@ async def cohere() -> AsyncIterator[Embedder]:
         yield embedder
 
 
+@asynccontextmanager
+async def minilm() -> AsyncIterator[Embedder]:
+    yield MiniLM(cache=load_settings().cache_folder)
+
+
 #: The only place that knows the embedders: a name, and what opens one.
 EMBEDDERS: dict[str, Callable[[], AbstractAsyncContextManager[Embedder]]] = {
     "hashing": hashing,
+    "minilm": minilm,
     "openai": openai,
     "cohere": cohere,
 }

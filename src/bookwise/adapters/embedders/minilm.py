@@ -29,6 +29,7 @@ ADVICE = (
     "holds model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2."
 )
 
+#: Fitted on five books: a mean strength of 0.6 over five hits parts what a book answers from what it does not.
 CALIBRATION = Calibration(
     knots=((0.0, 0.0), (0.2, 0.05), (0.4, 0.25), (0.6, 0.6), (0.78, 0.75), (0.95, 0.85), (1.4, 1.0))
 )

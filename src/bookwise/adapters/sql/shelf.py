@@ -46,7 +46,8 @@ class SqliteShelf:
     async def live(self, book_id: str) -> Live:
         if book_id not in self._live:
             rows = self._rows(
-                "SELECT generation, revision FROM books LEFT JOIN lessons ON book_id = id AND index_id = ? WHERE id = ?",
+                "SELECT generation, revision FROM books"
+                " LEFT JOIN lessons ON book_id = id AND index_id = ? WHERE id = ?",
                 self._index_id,
                 book_id,
             )

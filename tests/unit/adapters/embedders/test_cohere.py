@@ -119,9 +119,9 @@ async def test_an_empty_key_is_a_setting_to_mend() -> None:
 
 
 async def test_the_calibration_grows_and_meets_the_thresholds_of_the_product() -> None:
-    similarities = [CALIBRATION.similarity(cosine / 100) for cosine in range(-100, 101)]
+    similarities = [CALIBRATION.similarity(strength / 100) for strength in range(-100, 201)]
     assert similarities == sorted(similarities)
     assert (similarities[0], similarities[-1]) == (0.0, 1.0)
-    assert CALIBRATION.similarity(0.3) < 0.5
-    assert CALIBRATION.similarity(0.45) == pytest.approx(0.6)
-    assert CALIBRATION.similarity(0.6) == pytest.approx(0.85)
+    assert CALIBRATION.similarity(0.39) < 0.2
+    assert CALIBRATION.similarity(0.78) == pytest.approx(0.6)
+    assert CALIBRATION.similarity(1.07) == pytest.approx(0.85)

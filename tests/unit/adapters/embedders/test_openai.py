@@ -166,9 +166,9 @@ async def test_another_endpoint_takes_any_key_but_an_empty_one() -> None:
 
 
 async def test_the_calibration_grows_and_meets_the_thresholds_of_the_product() -> None:
-    similarities = [CALIBRATION.similarity(cosine / 100) for cosine in range(-100, 101)]
+    similarities = [CALIBRATION.similarity(strength / 100) for strength in range(-100, 201)]
     assert similarities == sorted(similarities)
     assert (similarities[0], similarities[-1]) == (0.0, 1.0)
-    assert CALIBRATION.similarity(0.2) < 0.5
-    assert CALIBRATION.similarity(0.35) == pytest.approx(0.6)
-    assert CALIBRATION.similarity(0.5) == pytest.approx(0.85)
+    assert CALIBRATION.similarity(0.26) < 0.2
+    assert CALIBRATION.similarity(0.65) == pytest.approx(0.6)
+    assert CALIBRATION.similarity(0.95) == pytest.approx(0.85)

@@ -1,0 +1,107 @@
+"""Code → docs/reference/*.md: settings, commands and errors, so that the pages never lag behind.
+
+python -m docs.reference [--check]
+"""
+
+import argparse
+import sys
+from pathlib import Path
+
+import typer
+from typer.testing import CliRunner
+
+from bookwise.cli.exit_codes import BUG, INTERRUPTED, SOME_FAILED, exit_code
+from bookwise.cli.main import COMMANDS, program
+from bookwise.domain.errors import BadLesson, BookwiseError
+from bookwise.settings import Settings, env_name
+
+FOLDER = Path(__file__).parent / "reference"
+NOTE = "<!-- Written by `make docs`; edit the code instead. -->"
+
+
+def settings_page() -> str:
+    lines = [NOTE, "# Settings", "", "Order of trust: command-line flag, environment, `.env`, `[settings]` in a"]
+    lines += ["`bookwise.toml` of the working folder (by the name in the last column), default.", ""]
+    lines += ["| environment | default | allowed | what it is | in toml |", "|---|---|---|---|---|"]
+    shapes = Settings.model_json_schema()["properties"]
+    for field, info in Settings.model_fields.items():
+        default = "" if info.default is None else f"`{info.default}`"
+        lines.append(f"| `{env_name(field)}` | {default} | {allowed(shapes[field])} | {info.description} | `{field}` |")
+    return "\n".join(lines) + "\n"
+
+
+def allowed(shape: dict[str, object]) -> str:
+    if "enum" in shape:
+        values = shape["enum"]
+        assert isinstance(values, list)
+        return ", ".join(f"`{value}`" for value in values)
+    bounds = [f"{words} {shape[key]}" for key, words in BOUNDS.items() if key in shape]
+    return " and ".join(bounds)
+
+
+BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "pattern": "must match"}
+
+
+def commands_page() -> str:
+    lines = [
+        NOTE,
+        "# Commands",
+        "",
+        "Every command takes `--json`. Results go to stdout, everything else to stderr.",
+        "",
+    ]
+    app = program([])
+    for command in ("", *COMMANDS, "config show"):
+        lines += [f"## bookwise {command}".rstrip(), "", "```", help_of(app, command), "```", ""]
+    return "\n".join(lines)
+
+
+def help_of(app: typer.Typer, command: str) -> str:
+    shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="bookwise", env={"COLUMNS": "100"})
+    return "\n".join(line.rstrip() for line in shown.output.strip().splitlines())
+
+
+def errors_page() -> str:
+    lines = [
+        NOTE,
+        "# Errors",
+        "",
+        'With `--json` an error is `{"error": {"code", "message", "advice"}}` on stderr.',
+        "",
+    ]
+    lines += ["| code | exit | what it means |", "|---|---|---|"]
+    for kind in descendants(BookwiseError):
+        error = kind("", "") if issubclass(kind, BadLesson) else kind("")
+        lines.append(f"| `{error.code}` | {exit_code(error)} | {(kind.__doc__ or '').splitlines()[0]} |")
+    lines += ["", "| exit | meaning |", "|---|---|", "| 0 | done |"]
+    lines += [f"| {SOME_FAILED} | finished, but some lessons failed, or doctor found something |"]
+    lines += [f"| {INTERRUPTED} | stopped by Ctrl-C |", f"| {BUG} | a bug in Bookwise |"]
+    return "\n".join(lines) + "\n"
+
+
+def descendants(kind: type[BookwiseError]) -> list[type[BookwiseError]]:
+    return [found for child in kind.__subclasses__() for found in (child, *descendants(child))]
+
+
+PAGES = {"settings.md": settings_page, "commands.md": commands_page, "errors.md": errors_page}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="fail when a page differs from the code")
+    check = parser.parse_args().check
+    stale = []
+    for name, write in PAGES.items():
+        page, text = FOLDER / name, write()
+        if not page.exists() or page.read_text(encoding="utf-8") != text:
+            stale.append(name)
+            if not check:
+                FOLDER.mkdir(exist_ok=True)
+                page.write_text(text, encoding="utf-8")
+    if check and stale:
+        sys.stderr.write(f"docs/reference/{', '.join(stale)} differ from the code; run `make docs`.\n")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
