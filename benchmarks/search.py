@@ -138,8 +138,10 @@ def questions() -> list[str]:
 
 async def warm(count: int) -> None:
     with tempfile.TemporaryDirectory() as scratch:
-        async with open_app(load_settings(data_dir=Path(scratch))) as app:
+        settings = load_settings(data_dir=Path(scratch))
+        async with open_app(settings) as app:
             await fill(app, count)
+        async with open_app(settings) as app:
             asked = questions()
             for text in asked[:20]:
                 await search(SearchQuery(text=text, filter=Filter(book_id="bench")), app.search_kit)

@@ -57,7 +57,7 @@ class LessonIndex(Protocol):
     async def nearest(self, vector: Vector, words: str, *, within: Filter, limit: int) -> list[Candidate]:
         """The `limit` best by cosine and the `limit` best by words, each once and with both scores."""
 
-    async def read(self, refs: Sequence[str]) -> list[Chunk | None]:
+    async def read(self, refs: Sequence[int]) -> list[Chunk | None]:
         """The chunks behind these candidates, in order; None for what was removed meanwhile."""
 
     async def lesson(self, book_id: str, lesson_id: str) -> list[Chunk]:

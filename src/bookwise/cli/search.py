@@ -1,6 +1,8 @@
 """`search`, `lesson`, `context`: reading the book."""
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+import textwrap
+from typing import Annotated
 
 import typer
 
@@ -11,9 +13,6 @@ from bookwise.retrieval import read
 from bookwise.retrieval.search import SearchKit
 from bookwise.retrieval.search import search as find
 from bookwise.wiring import App
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 EXCERPT_LINES = 6
 
@@ -98,25 +97,33 @@ def context(
 
 
 def _show(found: SearchResult) -> None:
-    out = console()
+    write = _styled if sys.stdout.isatty() else _unstyled
     if not found.hits:
-        out.print("Nothing in this book fits these words and filters.")
+        write("", "Nothing in this book fits these words and filters.")
     for number, hit in enumerate(found.hits, 1):
         where = hit.chunk.locator
         path = " › ".join((where.page_title, *where.heading_path))
-        out.print(f"[bold cyan]{number}.[/] [bold]{_escaped(path)}[/]  [dim]similarity[/] {hit.score:.2f}")
-        out.print(f"   [dim]{_escaped(where.url or where.source_file)}[/]")
-        out.print(_excerpt(hit.chunk))
-    out.print(f"[dim]{found.timings.total_ms:.1f} ms · {found.total_found} candidates[/]")
+        write("bold", f"{number}. {path}  similarity {hit.score:.2f}")
+        write("cyan", f"   {where.url or where.source_file}")
+        write("", textwrap.indent(_excerpt(hit.chunk), "   ") + "\n")
+    write("dim", f"{found.timings.total_ms:.1f} ms · {found.total_found} candidates")
 
 
-def _excerpt(chunk: Chunk) -> "RenderableType":
-    from rich.padding import Padding
+def _styled(style: str, text: str) -> None:
     from rich.text import Text
 
+    console().print(Text(printable(text), style=style))
+
+
+def _unstyled(style: str, text: str) -> None:
+    """What a file or a pipe gets: no colours, no wrapping, and no time spent on loading them."""
+    sys.stdout.write(printable(text) + "\n")
+
+
+def _excerpt(chunk: Chunk) -> str:
     lines = [line for line in chunk.text.splitlines() if line.strip() and not line.startswith("#")]
     more = " …" if len(lines) > EXCERPT_LINES else ""
-    return Padding(Text(printable("\n".join(lines[:EXCERPT_LINES])) + more), (0, 0, 1, 3))
+    return "\n".join(lines[:EXCERPT_LINES]) + more
 
 
 def _show_chunks(chunks: tuple[Chunk, ...], *, as_json: bool) -> None:
@@ -131,9 +138,3 @@ def _show_chunks(chunks: tuple[Chunk, ...], *, as_json: bool) -> None:
     for chunk in chunks:
         console().print(Rule(f"{chunk.index + 1}/{chunk.total}  {chunk.id}", style="dim"))
         console().print(Markdown(printable(chunk.text)))
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(printable(text))

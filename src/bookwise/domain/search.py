@@ -66,8 +66,8 @@ class SearchQuery:
 class Candidate:
     """A stored chunk that at least one leg of the index proposed, with both legs' scores."""
 
-    ref: str  #: what the index calls it; `LessonIndex.read` turns it into the chunk
-    lesson: str  #: the same for all candidates of one revision of one lesson
+    ref: int  #: what the index calls it; `LessonIndex.read` turns it into the chunk
+    lesson: int  #: the same for all candidates of one revision of one lesson
     cosine: float
     lexical: float  #: 0–1: how much of the question's weight in rare words this chunk carries
 

@@ -38,9 +38,9 @@ def ranked(candidates: Sequence[Candidate], options: FusionOptions) -> list[Rank
     return sorted(strengths, key=lambda r: (-r.strength, r.candidate.ref))
 
 
-def _support(candidates: Sequence[Candidate], own: dict[str, float]) -> dict[str, float]:
+def _support(candidates: Sequence[Candidate], own: dict[int, float]) -> dict[int, float]:
     """Each lesson's mean of its two best candidates; one alone counts half."""
-    by_lesson: defaultdict[str, list[float]] = defaultdict(list)
+    by_lesson: defaultdict[int, list[float]] = defaultdict(list)
     for candidate in candidates:
         by_lesson[candidate.lesson].append(own[candidate.ref])
     return {lesson: sum(sorted(found)[-2:]) / 2 for lesson, found in by_lesson.items()}

@@ -9,8 +9,8 @@ from bookwise.domain.search import Hit, Live, SearchQuery, SearchResult, Timings
 from bookwise.ports import Embedder, LessonIndex, Shelf
 from bookwise.retrieval.fuse import FusionOptions, Ranked, ranked
 
-POOL = 40
-READ_AHEAD = 3
+POOL = 30
+READ_AHEAD = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

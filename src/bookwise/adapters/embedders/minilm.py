@@ -19,6 +19,8 @@ from bookwise.domain.errors import EmbedderUnavailable, MissingModel
 NAME = "all-MiniLM-L6-v2"
 SIZE = 384
 MAX_TOKENS = 512
+#: A question up to here takes a few milliseconds, to which a thread would add one more.
+INLINE_CHARACTERS = 200
 GRAPH_FILE = "minilm-1.onnx"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 FINGERPRINT = f"minilm:{WEIGHTS_SHA256[:8]}:int8-1:{MAX_TOKENS}"
@@ -124,6 +126,8 @@ class MiniLM:
         return await anyio.to_thread.run_sync(partial(self._embed_all, list(texts)), limiter=self._limiter)
 
     async def embed_query(self, text: str) -> Vector:
+        if len(text) <= INLINE_CHARACTERS and "_run" in self.__dict__:
+            return self._embed_one(text)
         return await anyio.to_thread.run_sync(self._embed_one, text)
 
     def _embed_all(self, texts: list[str]) -> list[Vector]:

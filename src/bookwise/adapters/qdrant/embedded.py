@@ -115,7 +115,7 @@ class EmbeddedIndex:
         with _translated():
             return self._nearest(vector, words, within, limit)
 
-    async def read(self, refs: Sequence[str]) -> list[Chunk | None]:
+    async def read(self, refs: Sequence[int]) -> list[Chunk | None]:
         with _translated():
             return self._read(list(refs))
 
@@ -190,8 +190,8 @@ class EmbeddedIndex:
         books = self._shard.facet(qdrant.FacetRequest(key=TENANT, limit=2, exact=False))
         self._holds_one_book = len(books.hits) < 2
 
-    def _read(self, refs: list[str]) -> list[Chunk | None]:
-        found = {record.id.hex: record.payload for record in self._shard.retrieve(refs, True, False)}
+    def _read(self, refs: list[int]) -> list[Chunk | None]:
+        found = {record.id: record.payload for record in self._shard.retrieve(refs, True, False)}
         return [to_chunk(payload) if (payload := found.get(ref)) else None for ref in refs]
 
     def _scroll(self, conditions: list[Any]) -> list[Chunk]:
@@ -236,10 +236,9 @@ class EmbeddedIndex:
             for ref, cosine in cosines.items()
         ]
 
-    def _ask(self, *queries: qdrant.QueryRequest | None) -> list[dict[str, float]]:
-        asked = [query for query in queries if query is not None]
-        answers = iter(self._shard.query_batch(qdrant.QueryBatchRequest(asked)) if asked else [])
-        return [{p.id.hex: p.score for p in next(answers)} if query is not None else {} for query in queries]
+    def _ask(self, *queries: qdrant.QueryRequest | None) -> list[dict[int, float]]:
+        """Scores by reference. One query at a time: the engine's batch took half as long again here."""
+        return [{p.id: p.score for p in self._shard.query(query)} if query else {} for query in queries]
 
     def _by_meaning(
         self, vector: list[float], wanted: qdrant.Filter, limit: int, *, exact: bool = False
@@ -314,5 +313,5 @@ def _lexical_text(chunk: Chunk) -> str:
     return f"{titles}\n{titles}\n{titles}\n{chunk.text}"
 
 
-def _these(refs: list[str]) -> qdrant.Filter:
+def _these(refs: list[int]) -> qdrant.Filter:
     return qdrant.Filter(must=[qdrant.HasIdCondition(set(refs))])

@@ -1,7 +1,6 @@
 """Chunk ↔ Qdrant payload, and which payload fields are indexed."""
 
 import hashlib
-import uuid
 from datetime import datetime
 from typing import Any
 
@@ -31,16 +30,17 @@ TEXT_FIELDS = ("text",)
 Payload = dict[str, Any]
 
 
-def point_id(chunk: Chunk) -> str:
-    """One half for the lesson's revision, one for the chunk: an unchanged chunk of a new revision never
-    overwrites what readers still see, and chunks of one lesson are known by their first half."""
-    lesson = hashlib.sha256(f"{chunk.lesson_id}:{chunk.revision}".encode()).digest()
-    return uuid.UUID(bytes=lesson[:8] + hashlib.sha256(chunk.id.encode()).digest()[:8]).hex
+def point_id(chunk: Chunk) -> int:
+    """24 bits for the lesson's revision, 40 for the chunk: an unchanged chunk of a new revision never overwrites what
+    readers still see, and chunks of one lesson are known by their upper part. Numbers cross into the engine and back
+    several times faster than UUIDs."""
+    lesson = hashlib.sha256(f"{chunk.lesson_id}:{chunk.revision}".encode()).digest()[:3]
+    return int.from_bytes(lesson + hashlib.sha256(chunk.id.encode()).digest()[:5])
 
 
-def lesson_of(point: str) -> str:
-    """The half of a point's id that its lesson's revision gave it."""
-    return point[:16]
+def lesson_of(point: int) -> int:
+    """The part of a point's id that its lesson's revision gave it."""
+    return point >> 40
 
 
 def to_payload(chunk: Chunk) -> Payload:
