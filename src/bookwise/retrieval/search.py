@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from time import perf_counter
 
 from bookwise.domain.books import Chunk, Vector
+from bookwise.domain.errors import IndexUnavailable
 from bookwise.domain.search import Hit, Live, SearchQuery, SearchResult, Timings
 from bookwise.ports import Embedder, LessonIndex, Shelf
 from bookwise.retrieval.fuse import FusionOptions, Ranked, ranked
@@ -58,6 +59,8 @@ async def _best_live(vector: Vector, query: SearchQuery, kit: SearchKit) -> tupl
     pool = max(POOL, query.limit)
     while True:
         live = await kit.catalog.live(query.filter.book_id)
+        if not live.revisions:
+            raise _nothing_here(query.filter.book_id)
         candidates = await kit.index.nearest(vector, query.text, within=query.filter, limit=pool)
         best, hidden = await _first_live(ranked(candidates, kit.fusion), live, query.limit, kit.index)
         if len(best) == query.limit or not hidden:
@@ -67,6 +70,14 @@ async def _best_live(vector: Vector, query: SearchQuery, kit: SearchKit) -> tupl
         if len(candidates) < pool:
             return len(candidates), best
         pool *= 2  # stale chunks of a running or broken job took places
+
+
+def _nothing_here(book_id: str) -> IndexUnavailable:
+    """A book without one live lesson is not a book without an answer: its index is lost, or was never filled."""
+    return IndexUnavailable(
+        f"Nothing of book {book_id!r} is in this index: it was lost, or the book was never fully ingested.",
+        advice="Run `bookwise ingest PATH` on the book; vectors that are remembered make it quick.",
+    )
 
 
 async def _first_live(

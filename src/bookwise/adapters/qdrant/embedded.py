@@ -62,7 +62,9 @@ def _opened(folder: Path, size: int) -> "EmbeddedIndex":
             shard = _created(folder, size)
             identity.write_text(json.dumps({"id": str(uuid.uuid4()), "size": size}))
         return EmbeddedIndex(shard, json.loads(identity.read_text())["id"])
-    except Exception as error:
+    except BaseException as error:
+        if not _is_from_engine(error):
+            raise
         raise DamagedData(
             f"The index in {folder} cannot be opened: {error}",
             advice=f"Delete {folder} and run `bookwise ingest` again; threads and jobs are not touched.",
@@ -295,11 +297,18 @@ class EmbeddedIndex:
         return float(found[0].score / weights.values[weights.indices.index(term)])
 
 
+def _is_from_engine(error: BaseException) -> bool:
+    """The engine raises bare exceptions, and panics as something that is not even an `Exception`."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
 @contextmanager
 def _translated() -> Iterator[None]:
     try:
         yield
-    except Exception as error:  # the engine raises bare exceptions
+    except BaseException as error:
+        if not _is_from_engine(error):
+            raise
         raise IndexUnavailable(
             f"The index refused the call: {error}",
             advice="Is the disk full? `bookwise doctor` compares the index with the book.",

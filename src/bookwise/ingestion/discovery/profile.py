@@ -176,6 +176,7 @@ class BookProfile(_Table):
     exclude: tuple[Glob, ...] = ()
     calibration: CalibrationFacts | None = None
     questions: tuple[ValidationQuestion, ...] = ()
+    settings: dict[str, object] = {}  #: for whoever runs the program in the book's folder
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
