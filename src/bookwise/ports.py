@@ -34,10 +34,7 @@ class VectorCache(Protocol):
         """What is remembered of these; bit-exact as remembered."""
 
     async def remember(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
-        """Adds; remembering twice is once."""
-
-    async def forget_vectors_except(self, fingerprint: str, hashes: Sequence[str]) -> int:
-        """Drops what is not named; returns how many."""
+        """Adds; remembering twice is once, and of two vectors for one text the newer one stays."""
 
 
 class LessonIndex(Protocol):

@@ -177,13 +177,22 @@ def _patience(settings: Settings) -> "Patience":
     return Patience(deadline=settings.embed_timeout_seconds)
 
 
-async def local_copy(source: str, settings: Settings, *, on_page: OnPage | None = None) -> Path:
-    """The folder to read a book from: the source itself, or a mirror of the live site it names."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalCopy:
+    """The folder to read a book from, and what could not be brought there."""
+
+    root: Path
+    notes: tuple[str, ...] = ()
+
+
+async def local_copy(source: str, settings: Settings, *, on_page: OnPage | None = None) -> LocalCopy:
+    """The source itself, or a mirror of the live site it names."""
     if "://" not in source:
-        return Path(source)
+        return LocalCopy(root=Path(source))
     from bookwise.adapters.site import SiteOptions, mirror
 
     options = SiteOptions(allow_private=settings.site_allow_private, max_pages=settings.site_max_pages)
     folder = settings.data_dir / "sites" / hashlib.sha256(source.encode()).hexdigest()[:16]
-    await mirror(source, folder, options=options, on_page=on_page)
-    return folder
+    report = await mirror(source, folder, options=options, on_page=on_page)
+    notes = tuple(f"{page.url}: {page.reason} {page.detail}".strip() for page in (*report.failed, *report.skipped))
+    return LocalCopy(root=folder, notes=notes)

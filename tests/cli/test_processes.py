@@ -1,12 +1,16 @@
 """The program as a process: exit codes, Ctrl-C, pipes, a busy data folder, odd environments."""
 
+import json
 import os
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -134,3 +138,25 @@ def test_closed_input_never_hangs(book: Path, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0
+
+
+def test_a_live_site_is_ingested_by_its_sitemap_and_cites_its_own_headings(tmp_path: Path) -> None:
+    site = tmp_path / "site"
+    page = "<html><head><title>Gears</title></head><body><nav>Menu</nav><main><h1>Gears</h1><p>All about gears.</p>"
+    page += '<h2 id="bevel">Bevel gears</h2><p>A bevel gear turns the axis of rotation by ninety degrees.</p></main>'
+    write_book(site, {"gears.html": page, "robots.txt": "User-agent: *\nAllow: /\n"})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(site)))
+    Thread(target=server.serve_forever, daemon=True).start()
+    base = f"http://127.0.0.1:{server.server_address[1]}/"
+    (site / "sitemap.xml").write_text(f"<urlset><url><loc>{base}gears.html</loc></url></urlset>")
+    data = tmp_path / "data"
+    refused = bookwise(data, "ingest", base, "--book", "gears")
+    taken = bookwise(data, "ingest", base, "--book", "gears", BOOKWISE_SITE_ALLOW_PRIVATE="true")
+    server.shutdown()
+    server.server_close()
+    assert refused.returncode == 2, "a private address is only fetched when the operator allows it"
+    assert taken.returncode == 0, taken.stderr
+    (hit, *_) = json.loads(bookwise(data, "search", "what does a bevel gear turn", "--json").stdout)["results"]
+    assert hit["url"] == f"{base}gears.html#bevel"
+    assert "ninety degrees" in hit["text"]
+    assert "Menu" not in hit["text"]

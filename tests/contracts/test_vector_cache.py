@@ -58,7 +58,8 @@ async def test_remembering_twice_is_once(vectors: VectorCache) -> None:
     await vectors.remember("minilm", {"a": vector(1)})
     await vectors.remember("minilm", {"a": vector(1), "b": vector(2)})
     assert await vectors.recall("minilm", ["a", "b", "a"]) == {"a": vector(1), "b": vector(2)}
-    assert await vectors.forget_vectors_except("minilm", []) == 2
+    await vectors.remember("minilm", {"a": vector(3)})
+    assert await vectors.recall("minilm", ["a", "b"]) == {"a": vector(3), "b": vector(2)}, "the newer one stays"
 
 
 async def test_more_vectors_than_one_statement_can_name_are_recalled(vectors: VectorCache) -> None:
@@ -66,16 +67,6 @@ async def test_more_vectors_than_one_statement_can_name_are_recalled(vectors: Ve
     await vectors.remember("minilm", {name: vector(seed, 4) for seed, name in enumerate(names)})
     found = await vectors.recall("minilm", names)
     assert found == {name: vector(seed, 4) for seed, name in enumerate(names)}
-
-
-async def test_what_is_not_named_is_forgotten_for_that_embedder_only(vectors: VectorCache) -> None:
-    names = hashes(1300)
-    await vectors.remember("minilm", dict.fromkeys(names, EDGES))
-    await vectors.remember("openai", {names[0]: EDGES, "gone": EDGES})
-    assert await vectors.forget_vectors_except("minilm", [*names[:3], "never-seen"]) == 1297
-    assert set(await vectors.recall("minilm", names)) == set(names[:3])
-    assert set(await vectors.recall("openai", [names[0], "gone"])) == {names[0], "gone"}
-    assert await vectors.forget_vectors_except("minilm", names) == 0
 
 
 async def test_many_can_remember_the_same_vectors_at_once(vectors: VectorCache) -> None:

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -21,7 +22,7 @@ from bookwise.ingestion.plan import changes as differences
 from bookwise.schemas import IngestionJob as JobShape
 from bookwise.schemas import LessonReport
 from bookwise.settings import Settings
-from bookwise.wiring import App, local_copy
+from bookwise.wiring import App, OnPage, local_copy
 
 SHOWN_FAILURES = 10
 
@@ -84,8 +85,19 @@ def _source(path: str) -> str:
 
 
 async def _discovered(path: str, book: str | None, settings: Settings) -> tuple[Discovery, Path]:
-    root = await local_copy(path, settings)
-    return await anyio.to_thread.run_sync(partial(discover, root, book_id=book)), root
+    with _fetching(shown="://" in path and sys.stderr.isatty()) as on_page:
+        copy = await local_copy(path, settings, on_page=on_page)
+    discovery = await anyio.to_thread.run_sync(partial(discover, copy.root, book_id=book))
+    return replace(discovery, warnings=(*copy.notes, *discovery.warnings)), copy.root
+
+
+@contextmanager
+def _fetching(*, shown: bool) -> Iterator[OnPage | None]:
+    if not shown:
+        yield None
+        return
+    with console(stderr=True).status("Fetching the site …") as status:
+        yield lambda done, total: status.update(f"Fetching page {done} of {total} …")
 
 
 def _watch(path: str, again: Callable[[], int]) -> None:

@@ -99,25 +99,26 @@ def context(
 def _show(found: SearchResult) -> None:
     write = _styled if sys.stdout.isatty() else _unstyled
     if not found.hits:
-        write("", "Nothing in this book fits these words and filters.")
+        write("Nothing in this book fits these words and filters.")
     for number, hit in enumerate(found.hits, 1):
         where = hit.chunk.locator
         path = " › ".join((where.page_title, *where.heading_path))
-        write("bold", f"{number}. {path}  similarity {hit.score:.2f}")
-        write("cyan", f"   {where.url or where.source_file}")
-        write("", textwrap.indent(_excerpt(hit.chunk), "   ") + "\n")
-    write("dim", f"{found.timings.total_ms:.1f} ms · {found.total_found} candidates")
+        write(f"{number}. {path}  similarity {hit.score:.2f}", style="bold")
+        write(where.url or where.source_file, style="cyan", indent=3)
+        write(_excerpt(hit.chunk) + "\n", indent=3)
+    write(f"{found.timings.total_ms:.1f} ms · {found.total_found} candidates", style="dim")
 
 
-def _styled(style: str, text: str) -> None:
+def _styled(text: str, *, style: str = "", indent: int = 0) -> None:
+    from rich.padding import Padding
     from rich.text import Text
 
-    console().print(Text(printable(text), style=style))
+    console().print(Padding(Text(printable(text), style=style), (0, 0, 0, indent)))
 
 
-def _unstyled(style: str, text: str) -> None:
+def _unstyled(text: str, *, style: str = "", indent: int = 0) -> None:
     """What a file or a pipe gets: no colours, no wrapping, and no time spent on loading them."""
-    sys.stdout.write(printable(text) + "\n")
+    sys.stdout.write(textwrap.indent(printable(text), " " * indent) + "\n")
 
 
 def _excerpt(chunk: Chunk) -> str:

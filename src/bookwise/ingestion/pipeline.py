@@ -1,6 +1,7 @@
 """A source → readers: the whole of road one. One lesson fails, the job goes on."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -112,7 +113,7 @@ async def ingest(
             await kit.catalog.register(book)
         return await _run(discovery, root, kit, job=job, book=book, report=report)
     except BaseException as error:
-        with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True), suppress(BookwiseError):  # what went wrong first is what counts
             await kit.jobs.fail(job.job_id, _reason(error))
         raise
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from struct import Struct
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, select
 
 from bookwise.adapters.sql.column_types import Unreadable
 from bookwise.adapters.sql.database import Database
@@ -33,11 +33,11 @@ class SqlVectorCache:
             {"fingerprint": fingerprint, "text_hash": text_hash, "vector": _packed(vectors[text_hash])}
             for text_hash in sorted(vectors)
         ]
-        statement = self._database.insert_into(embeddings).on_conflict_do_nothing()
-        await self._database.write(lambda connection: connection.execute(statement, rows))
-
-    async def forget_vectors_except(self, fingerprint: str, hashes: Sequence[str]) -> int:
-        return await self._database.write(_forget_except, fingerprint, frozenset(hashes))
+        adding = self._database.insert_into(embeddings)
+        newest = adding.on_conflict_do_update(
+            index_elements=["fingerprint", "text_hash"], set_={"vector": adding.excluded.vector}
+        )
+        await self._database.write(lambda connection: connection.execute(newest, rows))
 
 
 def _recall(connection: Connection, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:
@@ -47,15 +47,6 @@ def _recall(connection: Connection, fingerprint: str, hashes: Sequence[str]) -> 
         rows = connection.execute(of_embedder.where(embeddings.c.text_hash.in_(batch)))
         found.update((row.text_hash, _unpacked(row.vector)) for row in rows)
     return found
-
-
-def _forget_except(connection: Connection, fingerprint: str, kept: frozenset[str]) -> int:
-    of_embedder = embeddings.c.fingerprint == fingerprint
-    stored = connection.execute(select(embeddings.c.text_hash).where(of_embedder)).scalars().all()
-    dropped = [text_hash for text_hash in stored if text_hash not in kept]
-    for batch in _batches(dropped):
-        connection.execute(delete(embeddings).where(of_embedder, embeddings.c.text_hash.in_(batch)))
-    return len(dropped)
 
 
 def _batches(hashes: Sequence[str]) -> Iterator[Sequence[str]]:
