@@ -28,8 +28,8 @@ lock: ## Resolve the dependencies anew into requirements.lock (hashes, no addres
 demo: setup ## Ingest the sample book and search it, in a throw-away data folder
 	@BIN=$(BIN) sh examples/demo.sh
 
-check: setup lint ## Format, lint, types, layers, and all quick tests: run before every commit
-	@$(BIN)/pytest -n 2 -m "not slow"
+check: setup lint ## Format, lint, types, layers, unit tests and contracts on local backends: before every commit
+	@$(BIN)/pytest -n 2 -m "not slow" -k "not postgres" tests/unit tests/contracts tests/architecture
 
 lint: setup
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .

@@ -1,5 +1,6 @@
 """What every command shares: opening the app, results on stdout, everything else on stderr."""
 
+import gc
 import json
 import sys
 from collections.abc import Awaitable, Callable
@@ -36,6 +37,7 @@ def with_app(ctx: typer.Context, work: Callable[[App], Awaitable[T]]) -> T:
 
     async def run() -> T:
         async with open_app(settings) as app:
+            gc.enable()  # off since the start of the program; an ingest is long enough to need it
             return await work(app)
 
     return anyio.run(run)
