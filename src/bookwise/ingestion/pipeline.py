@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
-from bookwise.domain.books import Book, Chunk, EmbeddedChunk, LessonFile, Module
+from bookwise.domain.books import Book, Chunk, EmbeddedChunk, LessonFile
 from bookwise.domain.errors import BadLesson, BookwiseError, EmbedderUnavailable, NotFound
 from bookwise.domain.jobs import IngestionJob, IngestionMode, IngestionPlan, LessonOutcome, LessonRecord
 from bookwise.ingestion.chunk import ChunkOptions, chunk, lesson_id
@@ -141,7 +141,7 @@ def _book(discovery: Discovery, kit: IngestionKit, known: Book | None, source: s
         base_url=discovery.base_url,
         language=profile.book.language,
         source=source,
-        modules=tuple(Module(name=m.name, title=m.title, aliases=tuple(m.aliases)) for m in profile.modules),
+        modules=profile.module_list,
         embedder=facts.fingerprint,
         embedder_name=facts.name,
         embedder_size=facts.size,
