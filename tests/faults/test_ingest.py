@@ -12,7 +12,7 @@ from pydantic import SecretStr
 from bookwise.adapters.embedders.hashing import HashingEmbedder
 from bookwise.domain.books import Vector
 from bookwise.domain.errors import DamagedData, EmbedderUnavailable, IndexUnavailable, JobAlreadyRunning
-from bookwise.domain.jobs import LessonOutcome
+from bookwise.domain.jobs import IngestionMode, LessonOutcome
 from bookwise.ingestion.discover import discover
 from bookwise.ingestion.doctor import examine, mend
 from bookwise.ingestion.pipeline import ingest
@@ -181,3 +181,32 @@ async def test_versions_and_ages_of_chunks_tell_what_changed(app: App, root: Pat
     await ingested(app, root, mode="full")
     again = [c for c in await app.index.lesson("book", record.lesson_id) if c.revision == record.revision]
     assert again == [first, second], "a full ingest of the same files changes nothing"
+
+
+class CountingEmbedder(HashingEmbedder):
+    """Remembers what it was asked to embed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: list[str] = []
+
+    async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
+        self.texts += texts
+        return await super().embed_texts(texts)
+
+
+async def test_an_edit_embeds_only_the_chunks_it_touched(app: App, root: Path) -> None:
+    embedder = CountingEmbedder()
+    kit = replace(app.ingestion_kit, embedder=embedder)
+
+    async def embedded(mode: IngestionMode = "incremental") -> list[str]:
+        embedder.texts = []
+        await ingest(discover(root, book_id="book"), root, kit, mode=mode)
+        return embedder.texts
+
+    assert len(await embedded()) == 2
+    assert await embedded() == []
+    write_book(root, {"topics.md": f"{TOPICS}\n## More\n\nA latched topic keeps its last message for late readers.\n"})
+    assert [text for text in await embedded() if "latched" not in text] == []
+    assert await embedded("full") == [], "all lessons again, but no text is new"
+    assert len(await embedded("recreate")) == 3, "all texts again"
