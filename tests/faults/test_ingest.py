@@ -210,3 +210,12 @@ async def test_an_edit_embeds_only_the_chunks_it_touched(app: App, root: Path) -
     assert [text for text in await embedded() if "latched" not in text] == []
     assert await embedded("full") == [], "all lessons again, but no text is new"
     assert len(await embedded("recreate")) == 3, "all texts again"
+
+
+async def test_a_book_may_raise_the_limit_of_a_lesson(app: App, root: Path) -> None:
+    padding = "<!-- " + "x" * (9 * 1024 * 1024) + " -->"
+    write_book(root, {"large.md": f"# Large\n\n{padding}\n\nThe largest lesson has one sentence to say.\n"})
+    assert (await ingested(app, root)).files_failed == 1
+    write_book(root, {"bookwise.toml": "[limits]\nmax_file_bytes = 10485760\n"})
+    assert (await ingested(app, root)).files_failed == 0
+    assert (await found(app, "the largest lesson")).hits[0].chunk.locator.source_file == "large.md"

@@ -17,7 +17,7 @@ from bookwise.domain.jobs import IngestionJob, IngestionMode, IngestionPlan, Les
 from bookwise.ingestion.chunk import ChunkOptions, chunk, lesson_id
 from bookwise.ingestion.discover import Discovery, read_lesson
 from bookwise.ingestion.embed import Memory, embed
-from bookwise.ingestion.parse import PARSER_VERSION, parse
+from bookwise.ingestion.parse import PARSER_VERSION, ParseOptions, parse
 from bookwise.ingestion.plan import plan, revision_of
 from bookwise.ingestion.publish import EmbeddedLesson, inherit, publish, sweep
 from bookwise.ports import Catalog, Embedder, JobStore, LessonIndex, VectorCache
@@ -66,6 +66,7 @@ class _Run:
     kit: IngestionKit
     job: IngestionJob
     memory: Memory
+    parsing: ParseOptions
     before: dict[str, LessonRecord]  #: live lessons at the start, by lesson id
     report: OnOutcome
     pending: list[LessonOutcome] = field(default_factory=list)
@@ -161,6 +162,7 @@ async def _run(
         kit=kit,
         job=replace(job, total_files=total),
         memory="ignore" if job.mode == "recreate" else "recall",
+        parsing=ParseOptions(max_bytes=discovery.profile.limits.max_file_bytes),
         before={record.lesson_id: record for record in records},
         report=report,
     )
@@ -237,7 +239,7 @@ def _failed(source_file: str, reason: str, message: str) -> LessonOutcome:
 def _read_one(file: LessonFile, run: _Run) -> _ChunkedLesson:
     now = run.kit.clock()
     revision = revision_of(file, run.kit.recipe)
-    lesson = parse(file, read_lesson(run.root, file))
+    lesson = parse(file, read_lesson(run.root, file), run.parsing)
     chunks = chunk(lesson, run.kit.chunking, revision=revision, now=now)
     record = LessonRecord(
         book_id=file.book_id,
