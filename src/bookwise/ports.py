@@ -1,13 +1,16 @@
 """What the roads need from outside. The promise of each port is its docstring; tests/contracts holds it
 against every backend."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
+from bookwise.domain.answers import Citation, EngineName, Evidence, Passage, Said, SearchStarted, Usage
 from bookwise.domain.books import Book, Chunk, EmbeddedChunk, EmbedderFacts, Vector
 from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
 from bookwise.domain.search import Candidate, Filter, Live
+from bookwise.domain.threads import Message, Thread
 
 
 class Embedder(Protocol):
@@ -143,3 +146,91 @@ class JobStore(Protocol):
 
     async def interrupt_running(self) -> int:
         """Fails every job that an earlier holder of this index left queued or running; returns how many."""
+
+
+class ThreadStore(Protocol):
+    """Keeps threads, durably, apart by owner: to anyone else a thread does not exist (`NotFound`).
+
+    The messages of a thread take turns, a user begins, and at most 50 are live; older ones are archived, never
+    lost. One question at a time: `begin` writes the question and an empty, incomplete answer in one
+    transaction, `finish` fills that answer in. So a crash in between leaves both, marked.
+    """
+
+    async def create(
+        self, *, book_id: str, owner: str = "", thread_id: str | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> Thread:
+        """A new, empty thread; `Conflict` when the id is taken, whoever owns it."""
+
+    async def thread(self, thread_id: str, *, owner: str = "") -> Thread:
+        """The thread with its live messages; one in cold storage is shown the same, with `archived` set."""
+
+    async def threads(self, *, owner: str = "", book_id: str | None = None, limit: int = 20) -> list[Thread]:
+        """Most recently used first, without their messages."""
+
+    async def begin(self, thread_id: str, question: str, *, owner: str = "", lease_seconds: float = 120) -> Thread:
+        """Adds the user's message and an incomplete answer, and returns the thread as it was before both.
+        Brings a thread back from cold storage. `ThreadBusy` while another question holds the lease."""
+
+    async def finish(self, thread_id: str, answer: Message, *, owner: str = "") -> Thread:
+        """Fills in the newest answer and frees the thread. Nothing to fill in (deleted meanwhile): `NotFound`."""
+
+    async def summarise(self, thread_id: str, topic_summary: str, *, owner: str = "") -> None:
+        """Sets the summary; what is longer than 200 characters is cut at a word."""
+
+    async def history(self, thread_id: str, *, owner: str = "", limit: int = 1000) -> list[Message]:
+        """The newest `limit` messages in order, archived ones included."""
+
+    async def remove(self, thread_id: str, *, owner: str = "") -> None:
+        """Deletes the thread with everything archived of it."""
+
+    async def archive_idle(self, *, idle_seconds: float = 3600) -> int:
+        """Moves every thread without a message for so long to cold storage; returns how many."""
+
+
+Retrieve: TypeAlias = Callable[[str, int, float], Awaitable[tuple[Passage, ...]]]
+"""(query, top_k, similarity threshold) → passages of the one book the question is about. A passage found
+again keeps its number; new ones are numbered on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerTask:
+    """What an engine needs to write one answer."""
+
+    question: str  #: as the reader asked it
+    standalone: str  #: the same with its follow-up references resolved
+    book: Book
+    evidence: Evidence
+    history: tuple[Message, ...] = ()
+    retrieve: Retrieve
+    temperature: float = 0.0
+    deadline: float  #: `anyio.current_time()` after which nobody waits any more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The end of an engine's text."""
+
+    usage: Usage
+    model: str = ""
+    truncated: bool = False  #: the model stopped at its limit, or was stopped at ours
+    citations: tuple[Citation, ...] = ()  #: of an engine that only quotes; what another one wrote is checked
+
+
+class Answerer(Protocol):
+    """Writes an answer from passages, citing them as [n] (or [Source: Page Title]).
+
+    Streams pieces of text, says when it searches on, and ends with exactly one `Written`. What goes wrong is
+    `ModelUnavailable`, before or after the first piece; an engine never repeats a piece it has given.
+    """
+
+    @property
+    def name(self) -> EngineName: ...
+
+    def answer(self, task: AnswerTask) -> AsyncIterator[Said | SearchStarted | Written]: ...
+
+
+class Rewriter(Protocol):
+    """Makes a follow-up understandable without its thread, with a language model."""
+
+    async def standalone(self, question: str, history: Sequence[Message], *, deadline: float) -> str:
+        """The question as a stand-alone one; `ModelUnavailable` when the model cannot say."""

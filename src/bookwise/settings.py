@@ -19,6 +19,7 @@ TOML_TABLE = "settings"
 NAME = "environment_name"
 
 EmbedderName = Literal["minilm", "openai", "cohere", "hashing"]
+EngineSetting = Literal["auto", "extractive", "direct", "agent"]
 
 
 def _seed(name: str, default: Any, text: str, **limits: Any) -> Any:
@@ -47,6 +48,16 @@ class Settings(BaseModel):
     site_max_pages: int = Field(default=2_000, ge=1, le=100_000, description="Pages fetched of a live site.")
     embed_timeout_seconds: float = Field(
         default=60.0, gt=0, le=600, description="Deadline of one call to an embedding service, retries included."
+    )
+    engine: EngineSetting = Field(
+        default="auto", description="Which engine writes answers; auto: direct when a key is set, extractive otherwise."
+    )
+    temperature: float = Field(default=0.0, ge=0.0, le=1.0, description="Randomness of the language model.")
+    answer_timeout_seconds: float = Field(
+        default=60.0, gt=0, le=600, description="Deadline of one answer, retries included."
+    )
+    unsupported: Literal["drop", "mark"] = Field(
+        default="drop", description="What becomes of a model's sentence that no passage carries."
     )
 
     openai_api_key: SecretStr | None = _seed("OPENAI_API_KEY", None, "Key for the OpenAI-compatible endpoint.")

@@ -12,15 +12,19 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr
 
 from bookwise.adapters.data_folder import held
+from bookwise.domain.answers import EngineName
 from bookwise.domain.errors import Misconfigured
-from bookwise.ports import Catalog, Embedder, JobStore, LessonIndex, VectorCache
+from bookwise.ports import Answerer, Catalog, Embedder, JobStore, LessonIndex, Rewriter, ThreadStore, VectorCache
 from bookwise.retrieval.search import SearchKit
-from bookwise.settings import Settings
+from bookwise.settings import OPENAI_URL, Settings
 
 if TYPE_CHECKING:
     from bookwise.adapters.embedders.service import Patience
+    from bookwise.adapters.openai.client import ModelClient
+    from bookwise.answering.ask import AskKit
     from bookwise.ingestion.pipeline import IngestionKit
 
+OPENAI_KEY_LENGTH = 40
 DATABASE_FILE = "bookwise.db"
 
 OnPage = Callable[[int, int], None]
@@ -36,6 +40,7 @@ class App:
     index: LessonIndex
     catalog: Catalog
     jobs: JobStore
+    threads: ThreadStore
 
     @property
     def search_kit(self) -> SearchKit:
@@ -60,6 +65,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
     from bookwise.adapters.sql.catalog import SqlCatalog
     from bookwise.adapters.sql.database import open_database
     from bookwise.adapters.sql.jobs import SqlJobs
+    from bookwise.adapters.sql.threads import SqlThreads
     from bookwise.adapters.sql.vectors import SqlVectorCache
 
     async with _open_index(settings) as (embedder, index), open_database(database_url(settings)) as database:
@@ -72,6 +78,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             index=index,
             catalog=SqlCatalog(database, index_id=index.id, exclusive=settings.database_url is None),
             jobs=jobs,
+            threads=SqlThreads(database),
         )
 
 
@@ -87,6 +94,69 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
             return
     async with open_app(settings) as app:
         yield app.search_kit
+
+
+@asynccontextmanager
+async def open_answers(settings: Settings, search: SearchKit) -> AsyncIterator["AskKit"]:
+    """What an answer needs, with the engines that are configured; no model is called yet."""
+    from bookwise.answering.ask import AskKit
+    from bookwise.answering.extractive import ExtractiveAnswerer
+
+    engines: dict[EngineName, Answerer] = {"extractive": ExtractiveAnswerer()}
+    rewriter: Rewriter | None = None
+    async with AsyncExitStack() as stack:
+        if settings.openai_api_key is not None and settings.engine != "extractive":
+            model = await stack.enter_async_context(_open_model(settings))
+            engines |= _model_engines(model)
+            rewriter = _rewriter(model)
+        yield AskKit(
+            search=search,
+            engines=engines,
+            engine=_engine(settings),
+            rewriter=rewriter,
+            unsupported=settings.unsupported,
+            temperature=settings.temperature,
+            timeout_seconds=settings.answer_timeout_seconds,
+        )
+
+
+def _engine(settings: Settings) -> EngineName:
+    if settings.engine == "auto":
+        return "direct" if settings.openai_api_key is not None else "extractive"
+    if settings.engine != "extractive" and settings.openai_api_key is None:
+        raise Misconfigured(
+            f"BOOKWISE_ENGINE={settings.engine} needs OPENAI_API_KEY, which is not set.",
+            advice="Set it, or let Bookwise answer without a model: BOOKWISE_ENGINE=extractive.",
+        )
+    return settings.engine
+
+
+def _open_model(settings: Settings) -> "ModelClient":
+    from bookwise.adapters.openai.client import ModelClient
+
+    key = _key(settings.openai_api_key, "OPENAI_API_KEY", f"BOOKWISE_ENGINE={settings.engine}")
+    secret = key.get_secret_value()
+    if settings.openai_base_url == OPENAI_URL and not (secret.startswith("sk-") and len(secret) >= OPENAI_KEY_LENGTH):
+        raise Misconfigured(
+            f"OPENAI_API_KEY is no key of OpenAI: those begin with sk- and have {OPENAI_KEY_LENGTH} characters or more.",
+            advice="Correct it, or name another provider with OPENAI_BASE_URL.",
+        )
+    return ModelClient(key, base_url=settings.openai_base_url, model=settings.openai_model)
+
+
+def _model_engines(model: "ModelClient") -> dict[EngineName, Answerer]:
+    from bookwise.adapters.openai.agent import AgentAnswerer
+    from bookwise.adapters.openai.direct import DirectAnswerer
+    from bookwise.answering.guardrails import injection, leak
+
+    agent = AgentAnswerer(model, input_check=injection, output_check=leak)
+    return {"direct": DirectAnswerer(model), "agent": agent}
+
+
+def _rewriter(model: "ModelClient") -> Rewriter:
+    from bookwise.adapters.openai.direct import ModelRewriter
+
+    return ModelRewriter(model)
 
 
 @asynccontextmanager
@@ -144,7 +214,7 @@ async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
             from bookwise.adapters.embedders.openai import OpenAIEmbedder
 
             async with OpenAIEmbedder(
-                _key(settings.openai_api_key, "OPENAI_API_KEY", settings.embedder),
+                _key(settings.openai_api_key, "OPENAI_API_KEY", "BOOKWISE_EMBEDDER=openai"),
                 base_url=settings.openai_base_url,
                 model=settings.openai_embedding_model,
                 patience=_patience(settings),
@@ -154,7 +224,7 @@ async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
             from bookwise.adapters.embedders.cohere import CohereEmbedder
 
             async with CohereEmbedder(
-                _key(settings.cohere_api_key, "COHERE_API_KEY", settings.embedder),
+                _key(settings.cohere_api_key, "COHERE_API_KEY", "BOOKWISE_EMBEDDER=cohere"),
                 base_url=settings.cohere_base_url,
                 model=settings.cohere_model,
                 patience=_patience(settings),
@@ -162,11 +232,11 @@ async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
                 yield cohere
 
 
-def _key(key: SecretStr | None, name: str, embedder: str) -> SecretStr:
+def _key(key: SecretStr | None, name: str, wanted_by: str) -> SecretStr:
     if key is None:
         raise Misconfigured(
-            f"BOOKWISE_EMBEDDER={embedder} needs {name}, which is not set.",
-            advice=f"Set {name}, or use the local embedder: BOOKWISE_EMBEDDER=minilm.",
+            f"{wanted_by} needs {name}, which is not set.",
+            advice=f"Set {name}, or use what needs no key: BOOKWISE_EMBEDDER=minilm, BOOKWISE_ENGINE=extractive.",
         )
     return key
 

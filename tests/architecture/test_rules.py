@@ -9,11 +9,11 @@ import pytest
 
 from bookwise.cli.exit_codes import BUG, exit_code
 from bookwise.domain import errors
-from bookwise.domain.errors import BadLesson, BookwiseError
+from bookwise.domain.errors import BadLesson, BookwiseError, ModelUnavailable
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "bookwise"
-CORE = [path for part in ("domain", "ingestion", "retrieval") for path in (SOURCE / part).rglob("*.py")]
+CORE = [path for part in ("domain", "ingestion", "retrieval", "answering") for path in (SOURCE / part).rglob("*.py")]
 FORBIDDEN_PREFIXES = ("get_", "handle_", "process_", "do_", "manage_")
 FORBIDDEN_WORDS = {"article": "lesson", "corpus": "book", "snippet": "passage", "tenant": "book"}
 LONGEST_FUNCTION = 60
@@ -64,7 +64,7 @@ def test_every_module_says_what_it_turns_into_what() -> None:
 
 @pytest.mark.parametrize("kind", descendants(BookwiseError))
 def test_every_error_has_an_exit_code_and_a_place_in_the_drawn_tree(kind: type[BookwiseError]) -> None:
-    error = kind("", "") if issubclass(kind, BadLesson) else kind("")
+    error = kind("", "") if issubclass(kind, BadLesson | ModelUnavailable) else kind("")
     assert exit_code(error) != BUG
     assert kind.__name__ in (errors.__doc__ or "")
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from bookwise.domain.books import Block, Chunk, Lesson, Section
 from bookwise.ingestion.chunk import ChunkOptions
-from bookwise.schemas import DocumentChunk
+from bookwise.schemas.books import DocumentChunk
 from tests.support.builders import chunks_of, lesson, section
 
 

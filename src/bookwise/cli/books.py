@@ -8,7 +8,7 @@ from bookwise.cli.output import BookOption, JsonFlag, console, print_json, print
 from bookwise.domain.books import Book
 from bookwise.domain.jobs import IngestionJob as Job
 from bookwise.domain.jobs import LessonOutcome
-from bookwise.schemas import IngestionJob, IngestionRecord, IngestionState, LessonReport
+from bookwise.schemas.books import IngestionJob, IngestionRecord, IngestionState, LessonReport
 from bookwise.wiring import App, index_folder
 
 

@@ -19,8 +19,8 @@ from bookwise.domain.jobs import MODES, Changes, IngestionJob, IngestionMode, Le
 from bookwise.ingestion.discover import Discovery, discover
 from bookwise.ingestion.pipeline import ingest as run_ingest
 from bookwise.ingestion.plan import changes as differences
-from bookwise.schemas import IngestionJob as JobShape
-from bookwise.schemas import LessonReport
+from bookwise.schemas.books import IngestionJob as JobShape
+from bookwise.schemas.books import LessonReport
 from bookwise.settings import Settings
 from bookwise.wiring import App, OnPage, local_copy
 

@@ -19,6 +19,8 @@ from bookwise.domain.errors import BookwiseError
 COMMANDS = {
     "ingest": "ingest",
     "changes": "ingest",
+    "ask": "ask",
+    "chat": "chat",
     "search": "search",
     "lesson": "search",
     "context": "search",

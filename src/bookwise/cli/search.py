@@ -56,7 +56,7 @@ def search(  # noqa: PLR0913 - one parameter per filter
 
     found = with_search(ctx, run)
     if as_json:
-        from bookwise.schemas import SearchResponse
+        from bookwise.schemas.books import SearchResponse
 
         print_json(SearchResponse.of(found).model_dump(mode="json"))
     else:
@@ -129,7 +129,7 @@ def _excerpt(chunk: Chunk) -> str:
 
 def _show_chunks(chunks: tuple[Chunk, ...], *, as_json: bool) -> None:
     if as_json:
-        from bookwise.schemas import DocumentChunk
+        from bookwise.schemas.books import DocumentChunk
 
         print_json({"chunks": [DocumentChunk.of(chunk).model_dump(mode="json") for chunk in chunks]})
         return

@@ -177,6 +177,7 @@ class EmbedderFacts:
     fingerprint: str  #: changes whenever the same text could get another vector
     size: int
     calibration: Calibration
+    local: bool = False  #: runs in this process: embedding one more sentence costs milliseconds, not a call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

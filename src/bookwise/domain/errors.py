@@ -9,11 +9,13 @@ BookwiseError
 ├── Conflict             wait, or ask the operator
 │   ├── DataFolderBusy     another process holds the data folder
 │   ├── JobAlreadyRunning  this book is being ingested
-│   └── EmbedderMismatch   the book was indexed with another embedder
+│   ├── EmbedderMismatch   the book was indexed with another embedder
+│   └── ThreadBusy         the thread's last question is still being answered
 ├── Unavailable          try again later
 │   ├── EmbedderUnavailable
 │   ├── IndexUnavailable
-│   └── StoreUnavailable
+│   ├── StoreUnavailable
+│   └── ModelUnavailable   the language model does not answer, or answers nonsense
 └── Misconfigured        the operator: a setting, a key, a damaged or missing file
     ├── MissingModel
     └── DamagedData
@@ -78,6 +80,10 @@ class EmbedderMismatch(Conflict):
     """The book was indexed with another embedder than the one configured."""
 
 
+class ThreadBusy(Conflict):
+    """The thread's last question is still being answered."""
+
+
 class Unavailable(BookwiseError):
     """A dependency does not answer now; trying again may help."""
 
@@ -92,6 +98,14 @@ class IndexUnavailable(Unavailable):
 
 class StoreUnavailable(Unavailable):
     """The database cannot serve now."""
+
+
+class ModelUnavailable(Unavailable):
+    """The language model does not answer, or answers nonsense. `reason` is a stable slug such as `rate-limited`."""
+
+    def __init__(self, reason: str, message: str, *, advice: str = "") -> None:
+        super().__init__(message, advice=advice)
+        self.reason = reason
 
 
 class Misconfigured(BookwiseError):

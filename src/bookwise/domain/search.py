@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from bookwise.domain.books import HARDWARE_TIERS, LAYERS, PROFICIENCY_LEVELS, Chunk
+from bookwise.domain.books import HARDWARE_TIERS, LAYERS, PROFICIENCY_LEVELS, Chunk, Vector
 from bookwise.domain.errors import InvalidInput
 
 DEFAULT_BOOK_ID = "physical-ai-robotics"
@@ -80,6 +80,7 @@ class Hit:
     score: float  #: calibrated similarity, 0–1
     cosine: float
     lexical: float
+    strength: float = 0.0  #: of the match, before calibration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +100,7 @@ class SearchResult:
     hits: tuple[Hit, ...]
     total_found: int
     timings: Timings
+    vector: Vector = ()  #: the query's own
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

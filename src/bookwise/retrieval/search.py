@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
 
-from bookwise.domain.books import Chunk, Vector
+from bookwise.domain.books import Book, Calibration, Chunk, Vector
 from bookwise.domain.errors import IndexUnavailable
 from bookwise.domain.search import Hit, Live, SearchQuery, SearchResult, Timings
 from bookwise.ports import Embedder, LessonIndex, Shelf
@@ -23,6 +23,10 @@ class SearchKit:
     catalog: Shelf
     fusion: FusionOptions = field(default_factory=FusionOptions)
 
+    def calibration_of(self, book: Book) -> Calibration:
+        """The book's own scale where one was fitted, the embedder's otherwise."""
+        return book.calibration or self.embedder.facts.calibration
+
 
 async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
     """The best live chunks of one book for a question."""
@@ -36,13 +40,14 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
         within = replace(within, module=book.module_named(within.module))
     found, chunks = await _best_live(vector, replace(query, filter=within), kit)
     ended = perf_counter()
-    calibration = book.calibration or kit.embedder.facts.calibration
+    calibration = kit.calibration_of(book)
     hits = tuple(
         Hit(
             chunk=chunk,
             score=calibration.similarity(found_by.strength),
             cosine=found_by.candidate.cosine,
             lexical=found_by.candidate.lexical,
+            strength=found_by.strength,
         )
         for found_by, chunk in chunks
     )
@@ -51,7 +56,7 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
         index_ms=(ended - embedded) * 1e3,
         total_ms=(perf_counter() - started) * 1e3,
     )
-    return SearchResult(query=query, hits=hits, total_found=found, timings=timings)
+    return SearchResult(query=query, hits=hits, total_found=found, timings=timings, vector=vector)
 
 
 async def _best_live(vector: Vector, query: SearchQuery, kit: SearchKit) -> tuple[int, list[tuple[Ranked, Chunk]]]:

@@ -83,7 +83,7 @@ class MiniLM:
     """Embeds one text a run on a shared one-thread session: as fast as batches, and the same vector
     whatever runs beside it. The model is loaded at first use."""
 
-    facts = EmbedderFacts(name=NAME, fingerprint=FINGERPRINT, size=SIZE, calibration=CALIBRATION)
+    facts = EmbedderFacts(name=NAME, fingerprint=FINGERPRINT, size=SIZE, calibration=CALIBRATION, local=True)
 
     def __init__(self, *, cache: Path, model_dir: Path | None = None, workers: int | None = None) -> None:
         self._cache = cache

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Dialect, Text
+from sqlalchemy import DateTime, Dialect, FunctionElement, Text
+from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from bookwise.domain.errors import InvalidInput
@@ -40,7 +41,7 @@ class Remark(TypeDecorator[str]):
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         if value is None:
             return None
-        return _UNSTORABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", value)
+        return escaped(value)
 
 
 class Moment(TypeDecorator[datetime]):
@@ -71,6 +72,22 @@ class Moment(TypeDecorator[datetime]):
             raise Unreadable("a stored time") from error
 
 
+class Now(FunctionElement[datetime]):
+    """The server's time as the default of a `Moment`, in the form that one stores."""
+
+    inherit_cache = True
+
+
+@compiles(Now)
+def _now(element: Now, compiler: Any, **options: Any) -> str:
+    return "now()"
+
+
+@compiles(Now, "sqlite")
+def _now_as_text(element: Now, compiler: Any, **options: Any) -> str:
+    return "(strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now'))"
+
+
 class Json(TypeDecorator[Any]):
     """A JSON value: JSONB on PostgreSQL, text on SQLite; None is NULL."""
 
@@ -98,6 +115,11 @@ class Json(TypeDecorator[Any]):
             return json.loads(value)
         except (TypeError, ValueError) as error:
             raise Unreadable("a stored JSON value") from error
+
+
+def escaped(text: str) -> str:
+    """The text with what cannot be stored written as an escape."""
+    return _UNSTORABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _is_postgres(dialect: Dialect) -> bool:

@@ -1,12 +1,22 @@
-"""Turns lessons, jobs and outcomes into table rows, and rows into them."""
+"""Turns lessons, jobs, outcomes, threads and messages into what tables hold, and that into them."""
 
-from typing import Any
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
 
 from sqlalchemy import Row
 
+from bookwise.adapters.sql.column_types import Unreadable, escaped
 from bookwise.adapters.sql.tables import COUNTERS
 from bookwise.domain.books import Place
+from bookwise.domain.errors import InvalidInput
 from bookwise.domain.jobs import IngestionJob, LessonOutcome, LessonRecord
+from bookwise.domain.threads import LIVE_MESSAGES_MAX, Message, Thread
+
+StoredMessage: TypeAlias = dict[str, Any]
+
+_DEEPEST = 50  # levels of JSON, far below what any database or parser stumbles over
 
 
 def lesson_row(record: LessonRecord, *, index_id: str) -> dict[str, Any]:
@@ -74,3 +84,76 @@ def outcome_from(row: Row[Any]) -> LessonOutcome:
         reason=row.reason,
         message=row.message,
     )
+
+
+def message_row(message: Message) -> StoredMessage:
+    """The message as JSON; what is as usual is left out."""
+    if message.timestamp.tzinfo is None:
+        raise InvalidInput(
+            f"The time {message.timestamp.isoformat()} of a message has no time zone.", advice="Add one."
+        )
+    stored: StoredMessage = {
+        "role": message.role,
+        "content": escaped(message.content),
+        "timestamp": message.timestamp.astimezone(UTC).isoformat(timespec="microseconds"),  # so that it sorts
+    }
+    if message.confidence is not None:
+        stored["confidence"] = plain_json("The confidence of a message", float(message.confidence))
+    if not message.complete:
+        stored["complete"] = False
+    if message.details:
+        stored["details"] = plain_json("The details of a message", dict(message.details))
+    return stored
+
+
+def message_from(stored: StoredMessage) -> Message:
+    try:
+        confidence = stored.get("confidence")
+        return Message(
+            role=stored["role"],
+            content=stored["content"],
+            timestamp=datetime.fromisoformat(stored["timestamp"]),
+            confidence=None if confidence is None else float(confidence),  # PostgreSQL may give back an integer
+            complete=stored.get("complete", True),
+            details=stored.get("details", {}),
+        )
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise Unreadable("a stored message") from error
+
+
+def thread_from(row: Row[Any], shown: Sequence[StoredMessage] = ()) -> Thread:
+    cold = row.archived_at is not None
+    return Thread(
+        id=row.thread_id,
+        book_id=row.book_id,
+        owner=row.owner,
+        messages=tuple(map(message_from, shown)),
+        archived_messages=max(0, row.archived_count - LIVE_MESSAGES_MAX) if cold else row.archived_count,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        topic_summary=row.topic_summary,
+        metadata=row._mapping["metadata"] or {},
+        archived=cold,
+    )
+
+
+def plain_json(what: str, value: Any) -> Any:
+    """The value as JSON holds it, with escapes for what cannot be stored; `InvalidInput` when JSON cannot hold it."""
+    try:
+        return _storable(json.loads(json.dumps(value, allow_nan=False)))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"{what} cannot be written as JSON.", advice="Use plain values, lists and objects."
+        ) from error
+
+
+def _storable(value: Any, depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise RecursionError
+    if isinstance(value, str):
+        return escaped(value)
+    if isinstance(value, dict):
+        return {escaped(key): _storable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_storable(item, depth + 1) for item in value]
+    return value

@@ -11,10 +11,11 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
+    Uuid,
     text,
 )
 
-from bookwise.adapters.sql.column_types import Json, Moment, Remark, Words
+from bookwise.adapters.sql.column_types import Json, Moment, Now, Remark, Words
 
 metadata = MetaData(
     naming_convention={
@@ -126,4 +127,38 @@ facts = Table(
     metadata,
     Column("key", Words, primary_key=True),
     Column("value", BigInteger, nullable=False),
+)
+
+threads = Table(
+    "conversation_threads",
+    metadata,
+    Column("thread_id", Uuid(as_uuid=False), primary_key=True),
+    Column("messages", Json, nullable=False),  # the live ones, oldest first; empty in cold storage
+    Column("created_at", Moment, nullable=False, server_default=Now()),
+    Column("updated_at", Moment, nullable=False, server_default=Now()),
+    Column("topic_summary", Remark),
+    Column("metadata", Json, server_default=text("'{}'")),
+    Column("book_id", Words, nullable=False),  # no foreign key: threads outlive their book
+    Column("owner", Words, nullable=False),
+    Column("archived_count", Integer, nullable=False, server_default=text("0")),  # rows in archived_messages
+    Column("archived_at", Moment),  # since when it is in cold storage
+    Column("busy_until", Moment),  # set while a question has no answer; in the past when its process is gone
+)
+Index("idx_threads_updated", threads.c.updated_at.desc())
+Index("idx_threads_created", threads.c.created_at.desc())
+Index("ix_conversation_threads_owner", threads.c.owner, threads.c.updated_at)
+# On PostgreSQL it has the same WHERE, as with the jobs.
+Index("ix_conversation_threads_live", threads.c.updated_at, sqlite_where=text("archived_at IS NULL"))
+
+archived_messages = Table(
+    "archived_messages",
+    metadata,
+    Column(
+        "thread_id",
+        Uuid(as_uuid=False),
+        ForeignKey("conversation_threads.thread_id", ondelete="CASCADE"),
+        primary_key=True,
+    ),
+    Column("position", Integer, primary_key=True, autoincrement=False),  # from 0, without gaps
+    Column("message", Json, nullable=False),
 )

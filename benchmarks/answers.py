@@ -1,0 +1,106 @@
+"""Answers and refusals on books with known questions: what is answered, what is refused, and what the answer holds.
+
+python -m benchmarks.answers [--data-dir FOLDER] [SET ...]
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+from benchmarks.sets import DATA
+from bookwise.answering.ask import AskKit, ask, final
+from bookwise.domain.answers import Answer, Answered, Question, Refused
+from bookwise.ingestion.discover import discover
+from bookwise.ingestion.pipeline import ingest
+from bookwise.settings import load_settings
+from bookwise.wiring import App, open_answers, open_app
+
+SETS = ("physical-ai", "squad2")
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Asked:
+    row: Row
+    answer: Answer
+
+    @property
+    def answered(self) -> bool:
+        return isinstance(self.answer, Answered)
+
+    @property
+    def score(self) -> float:
+        """How answerable the question seems: the average similarity that decides."""
+        return self.answer.evidence.confidence.average if isinstance(self.answer, Answered | Refused) else 0.0
+
+
+def rows(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+
+
+async def asked(kit: AskKit, book_id: str, questions: Sequence[Row]) -> list[Asked]:
+    return [
+        Asked(row, await final(ask(Question(text=row["text"], book_id=book_id), kit))) for row in questions
+    ]
+
+
+def area(better: Sequence[float], worse: Sequence[float]) -> float:
+    """Under the ROC curve: how often a better one scores above a worse one."""
+    wins = sum((b > w) + 0.5 * (b == w) for b in better for w in worse)
+    return wins / (len(better) * len(worse))
+
+
+def share(found: Sequence[bool]) -> str:
+    return f"{sum(found) / len(found):.3f} of {len(found)}" if found else "none"
+
+
+def holds(answered: Asked) -> bool:
+    said = " ".join(answered.answer.text.lower().split())
+    return any(" ".join(gold.lower().split()) in said for gold in answered.row["answers"])
+
+
+async def measure(app: App, kit: AskKit, name: str) -> None:
+    folder = DATA / "evaluation" / name
+    await ingest(discover(folder / "book", book_id=name), folder / "book", app.ingestion_kit)
+    questions = rows(folder / "queries.jsonl")
+    answerable = await asked(kit, name, [row for row in questions if row["answerable"]])
+    foreign = await asked(kit, name, rows(folder / "offtopic_queries.jsonl"))
+    print(f"{name}: answerable answered {share([a.answered for a in answerable])}")
+    print(f"{name}: off-topic refused {share([not a.answered for a in foreign])}")
+    with_gold = [a for a in answerable if a.answered and a.row["answers"]]
+    if with_gold:
+        print(f"{name}: answers that hold a gold answer {share([holds(a) for a in with_gold])}")
+    adversarial = await asked(kit, name, [row for row in questions if not row["answerable"]])
+    if adversarial:
+        auc = area([a.score for a in answerable], [a.score for a in adversarial])
+        print(f"{name}: adversarial refused {share([not a.answered for a in adversarial])}; area under ROC {auc:.3f}")
+
+
+async def run(names: Sequence[str], data: Path) -> None:
+    settings = load_settings(data_dir=data)
+    async with open_app(settings) as app, open_answers(settings, app.search_kit) as kit:
+        for name in names:
+            if (DATA / "evaluation" / name).exists():
+                await measure(app, kit, name)
+            else:
+                print(f"{name}: left out, {DATA / 'evaluation' / name} is not there")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*", default=SETS)
+    parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        anyio.run(run, options.sets, options.data_dir or Path(scratch))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Follow-ups in threads with known answers: file hit@1, @5 and @10 of the bare question, of the question resolved
+against its thread without a model, and of the stand-alone form a person wrote.
+
+python -m benchmarks.followups [--data-dir FOLDER]
+"""
+
+import argparse
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from time import perf_counter
+
+import anyio
+
+from benchmarks.retrieval import CUTS, DEEP, first_hit, page, shares
+from benchmarks.sets import DATA, load
+from bookwise.answering.followup import Resolved, resolve
+from bookwise.domain.search import Filter, SearchQuery
+from bookwise.domain.threads import Message
+from bookwise.ingestion.discover import discover
+from bookwise.ingestion.pipeline import ingest
+from bookwise.retrieval.search import search
+from bookwise.settings import load_settings
+from bookwise.wiring import App, open_app
+
+SETS = ("mtrag-cloud", "mtrag-govt")
+SAID_AT = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A question late in a thread, with the files that answer it."""
+
+    text: str
+    history: tuple[Message, ...]
+    rewrite: str
+    gold: frozenset[str]
+
+
+def turns(name: str) -> list[Turn]:
+    """All questions of a set that have an answer in the book."""
+    gold = {question.id: question.pages for question in load(name).questions}
+    lines = (DATA / "evaluation" / name / "queries.jsonl").read_text(encoding="utf-8").splitlines()
+    return [
+        Turn(text=row["text"], history=_messages(row["history"]), rewrite=row["rewrite"], gold=gold[row["id"]])
+        for row in map(json.loads, filter(None, lines))
+        if row["id"] in gold
+    ]
+
+
+def _messages(history: Sequence[dict[str, str]]) -> tuple[Message, ...]:
+    return tuple(
+        Message(role="user" if said["role"] == "user" else "assistant", content=said["text"], timestamp=SAID_AT)
+        for said in history
+    )
+
+
+async def measure(app: App, name: str) -> None:
+    book = DATA / "evaluation" / name / "book"
+    await ingest(discover(book, book_id=name), book, app.ingestion_kit)
+    asked = turns(name)
+    started = perf_counter()
+    resolved = [resolve(turn.text, turn.history) for turn in asked]
+    spent_ms = (perf_counter() - started) * 1e3 / len(asked)
+    forms = {
+        "bare question": [turn.text for turn in asked],
+        "resolved": [found.text for found in resolved],
+        "rewritten by a person": [turn.rewrite for turn in asked],
+    }
+    print(f"{name}: {len(asked)} questions, {spent_ms:.2f} ms to resolve one; {_changes(asked, resolved)}")
+    for form, texts in forms.items():
+        ranks = [await _rank(app, name, text, turn.gold) for text, turn in zip(texts, asked, strict=True)]
+        print(f"  {form:22} {shares(ranks)}", flush=True)
+
+
+def _changes(asked: Sequence[Turn], resolved: Sequence[Resolved]) -> str:
+    pairs = list(zip(asked, resolved, strict=True))
+    first = sum(found.is_followup for turn, found in pairs if not turn.history)
+    left = [found.is_followup for turn, found in pairs if turn.history and turn.rewrite == turn.text]
+    return (
+        f"{sum(found.is_followup for found in resolved)} changed, of them {first} first questions "
+        f"and {sum(left)} of {len(left)} that the person left as they were"
+    )
+
+
+async def _rank(app: App, name: str, text: str, gold: frozenset[str]) -> int:
+    found = await search(SearchQuery(text=text, filter=Filter(book_id=name), limit=DEEP), app.search_kit)
+    return first_hit([hit.chunk for hit in found.hits], {(file, "") for file in gold}, page)
+
+
+async def run(data: Path) -> None:
+    async with open_app(load_settings(data_dir=data)) as app:
+        print(f"hit@{', hit@'.join(map(str, CUTS))} by file; ranks count different files")
+        for name in SETS:
+            if (DATA / "evaluation" / name).exists():
+                await measure(app, name)
+            else:
+                print(f"{name}: left out, {DATA / 'evaluation' / name} is not there")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        anyio.run(run, options.data_dir or Path(scratch))
+
+
+if __name__ == "__main__":
+    main()

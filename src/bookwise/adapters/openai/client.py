@@ -1,0 +1,209 @@
+"""Messages into the pieces of a model's answer: the one owner of attempts, waits and time-outs."""
+
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Self
+
+import anyio
+import httpx2
+import openai
+from openai import AsyncOpenAI, AsyncStream
+from openai.types.chat import ChatCompletionChunk
+from pydantic import SecretStr
+
+from bookwise.adapters.embedders.service import backoff
+from bookwise.adapters.embedders.service_settings import service_key, service_url
+from bookwise.adapters.openai.breaker import Breaker, Outcome
+from bookwise.adapters.openai.pieces import Piece, Reading
+from bookwise.adapters.openai.trouble import (
+    BREAKS_OFF,
+    MENDABLE,
+    NOT_THE_SERVICE,
+    Reason,
+    Trouble,
+    trouble_with,
+    unavailable,
+)
+from bookwise.adapters.openai.wire import model_endpoint
+from bookwise.domain.errors import ModelUnavailable
+
+ATTEMPTS = 3  #: for one call, the first one and a shortened one included
+KEY_SETTING = "OPENAI_API_KEY"
+URL_SETTING = "OPENAI_BASE_URL"
+
+logger = logging.getLogger(__name__)
+
+Messages = Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Patience:
+    """How long a silent service is waited for, and by which clock; a call's deadline ends every wait."""
+
+    first_chunk: float = 30.0  #: seconds of one attempt
+    next_chunk: float = 20.0
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    clock: Callable[[], float] = anyio.current_time
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelCall:
+    """What is asked of the model."""
+
+    messages: Messages
+    deadline: float  #: by the clock of `Patience`
+    shorter: Callable[[], Messages] | None = None  #: to send instead when the model cannot read so much
+    attempts: int = ATTEMPTS
+    options: Mapping[str, Any] = field(default_factory=dict)  #: temperature, tools
+
+
+class ModelClient:
+    """Talks to one model. Nothing below it tries again, and nothing above it should."""
+
+    def __init__(
+        self,
+        api_key: SecretStr | str,
+        *,
+        base_url: str,
+        model: str,
+        patience: Patience | None = None,
+        breaker: Breaker | None = None,
+    ) -> None:
+        self.model = model
+        self.base_url = service_url(base_url, URL_SETTING)
+        self.host = httpx2.URL(self.base_url).host
+        self.patience = patience or Patience()
+        self._key = api_key if isinstance(api_key, SecretStr) else SecretStr(api_key)
+        service_key(self._key, KEY_SETTING)
+        self._breaker = breaker or Breaker(self.patience.clock)
+        self._endpoint: AsyncOpenAI | None = None
+
+    async def pieces(self, call: ModelCall) -> AsyncGenerator[Piece, None]:
+        """The answer piece by piece, to its end. What goes wrong is `ModelUnavailable`."""
+        if call.deadline <= self.patience.clock():
+            raise unavailable("timeout", self.host)
+        era = self._breaker.admit()
+        if era is None:
+            raise unavailable("circuit-open", self.host)
+        outcome: Outcome = "unknown"
+        try:
+            async with aclosing(self._attempts(call)) as pieces:
+                async for piece in pieces:
+                    yield piece
+            outcome = "succeeded"
+        except ModelUnavailable as error:
+            outcome = "unknown" if error.reason in NOT_THE_SERVICE else "failed"
+            raise
+        finally:
+            self._breaker.settle(era, outcome)
+
+    async def _attempts(self, call: ModelCall) -> AsyncGenerator[Piece, None]:
+        messages, shorter, attempt = call.messages, call.shorter, 0
+        while True:
+            attempt += 1
+            began = False
+            try:
+                async with aclosing(self._attempt(messages, call)) as pieces:
+                    async for piece in pieces:
+                        began = True
+                        yield piece
+                return
+            except Trouble as caught:
+                trouble = caught
+            if trouble.reason == "context-overflow" and shorter and not began and attempt < call.attempts:
+                messages, shorter = shorter(), None
+                continue
+            if began:
+                raise self._failed("cut-off" if trouble.reason in BREAKS_OFF else trouble.reason, attempt)
+            await self._rest(trouble, call, attempt)
+
+    async def _rest(self, trouble: Trouble, call: ModelCall, attempt: int) -> None:
+        """Waits until the next attempt; `ModelUnavailable` when there is none."""
+        wait = backoff(attempt) if trouble.wait is None else trouble.wait
+        too_late = self.patience.clock() + wait >= call.deadline
+        if trouble.reason not in MENDABLE or attempt >= call.attempts or too_late:
+            raise self._failed(trouble.reason, attempt)
+        await self.patience.sleep(wait)
+
+    async def _attempt(self, messages: Messages, call: ModelCall) -> AsyncGenerator[Piece, None]:
+        reading, held = Reading(), list[Piece]()
+        stream = await self._opened(messages, call)
+        try:
+            within = self.patience.first_chunk
+            while not reading.stopped and (chunk := await self._next(stream, within, call)) is not None:
+                within = self.patience.next_chunk
+                held.append(reading.piece(chunk))
+                while reading.began and held:  # what came before the first word is not given twice
+                    yield held.pop(0)
+            reading.end()
+        finally:
+            await stream.close()
+
+    async def _opened(self, messages: Messages, call: ModelCall) -> AsyncStream[ChatCompletionChunk]:
+        if self._endpoint is None:
+            # Reads the machine's certificates, before the clock runs.
+            self._endpoint = model_endpoint(self._key, self.base_url)
+        request: dict[str, Any] = {
+            "model": self.model,
+            "messages": [sendable(message) for message in messages],
+            "stream": True,
+            "stream_options": {"include_usage": True},
+            **call.options,
+        }
+        try:
+            with anyio.fail_after(self._within(self.patience.first_chunk, call)):
+                stream: AsyncStream[ChatCompletionChunk] = await self._endpoint.chat.completions.create(**request)
+                return stream
+        except (openai.OpenAIError, httpx2.RequestError, httpx2.InvalidURL, TimeoutError, ValueError) as error:
+            raise trouble_with(error) from None
+
+    async def _next(
+        self, stream: AsyncStream[ChatCompletionChunk], within: float, call: ModelCall
+    ) -> ChatCompletionChunk | None:
+        try:
+            with anyio.fail_after(self._within(within, call)):
+                return await anext(stream)
+        except StopAsyncIteration:
+            return None
+        except (
+            openai.OpenAIError,
+            httpx2.RequestError,
+            httpx2.StreamError,
+            TimeoutError,
+            ValueError,
+            RecursionError,
+        ) as error:
+            raise trouble_with(error) from None
+
+    def _within(self, seconds: float, call: ModelCall) -> float:
+        return max(0.0, min(seconds, call.deadline - self.patience.clock()))
+
+    def _failed(self, reason: Reason, attempts: int) -> ModelUnavailable:
+        level = logging.ERROR if reason == "unauthorized" else logging.WARNING
+        logger.log(level, "model.%s", reason, extra={"host": self.host, "model": self.model, "attempts": attempts})
+        return unavailable(reason, self.host)
+
+    async def aclose(self) -> None:
+        """Closes the connections; the next call opens new ones."""
+        endpoint, self._endpoint = self._endpoint, None
+        if endpoint is not None:
+            await endpoint.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+def sendable(message: Mapping[str, Any]) -> dict[str, Any]:
+    """The message with letters only that can be sent: half a surrogate pair cannot."""
+    content = message.get("content")
+    if not isinstance(content, str):
+        return dict(message)
+    return {**message, "content": content.encode("utf-8", "replace").decode()}

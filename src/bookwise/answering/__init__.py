@@ -1,0 +1,1 @@
+"""Road two, second half: a question and its passages into an answer that shows where."""

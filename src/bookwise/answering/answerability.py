@@ -1,0 +1,82 @@
+"""A question and its passages → the strength of the match when the text itself is read, not only its vector.
+
+A chunk may be close to a question in meaning and yet not answer it. Four things in its text tell: whether one
+sentence carries the question's rare words, how close that sentence is in meaning, whether the names and numbers of
+the question occur at all, and whether a question that says "not" meets a sentence that does. The weights were chosen
+on the development sets (docs/decisions/0007); they move all passages of a question alike, so their order stays.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bookwise.answering.asked import asked
+from bookwise.answering.select import found_units, places_of
+from bookwise.answering.words import WORD, carries, words
+from bookwise.domain.answers import Passage
+
+STRONG = 0.75  #: a match stronger than this says little more by being stronger still
+STRONG_WEIGHT = 0.4
+SENTENCE_WEIGHT = 0.25
+USUAL_SENTENCE = 0.9  #: what the best sentence of an answerable question usually scores
+CLOSENESS_WEIGHT = 0.5
+USUAL_CLOSENESS = 0.38
+NAMED_WEIGHT = 0.05
+MISSING_WEIGHT = 0.15
+DENIED_WEIGHT = 0.4
+SENTENCES = 2
+SENTENCE_CHARACTERS = 600
+
+_DENIAL = re.compile(r"\b(?:not|never|no|none|without|cannot|neither|nor)\b|n['’]t\b", re.IGNORECASE)
+_PLAIN_FACT = re.compile(r"^\W*(?:what|which|who|whom|whose|when|where|how (?:many|much|long))\b", re.IGNORECASE)
+_MARKED = re.compile(r"[\d_./]")
+
+
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What the text of the passages says about whether they answer."""
+
+    sentences: tuple[str, ...]  #: the likeliest ones
+    fit: float  #: of the best of them, by words
+    names: bool | None  #: whether one passage holds all names of the question; None when it has none
+    denied: bool  #: the question says "not", and the sentence does not
+
+
+def signs_of(question: str, passages: Sequence[Passage]) -> Signs:
+    """The signs, read from the sentences that fit the question best."""
+    found = found_units(asked(question), passages)
+    if not found:
+        return Signs((), USUAL_SENTENCE, None, denied=False)
+    named = names(question)
+    best = found[0].unit.text
+    return Signs(
+        sentences=tuple(unit.unit.text[:SENTENCE_CHARACTERS] for unit in found[:SENTENCES]),
+        fit=found[0].score,
+        names=any(named <= _words_of(passage) for passage in passages) if named else None,
+        denied=bool(_PLAIN_FACT.match(question) and _DENIAL.search(question) and not _DENIAL.search(best)),
+    )
+
+
+def answerability(strength: float, signs: Signs, closeness: float | None) -> float:
+    """The strength of the best match, corrected by the signs in its text."""
+    strength = min(strength, STRONG) + STRONG_WEIGHT * max(strength - STRONG, 0.0)
+    strength += SENTENCE_WEIGHT * (signs.fit - USUAL_SENTENCE)
+    if closeness is not None:
+        strength += CLOSENESS_WEIGHT * (closeness - USUAL_CLOSENESS)
+    if signs.names is not None:
+        strength += NAMED_WEIGHT if signs.names else -MISSING_WEIGHT
+    return strength - DENIED_WEIGHT * signs.denied
+
+
+def names(question: str) -> frozenset[str]:
+    """The names, numbers and identifiers of a question: words that no other word can stand for."""
+    found: list[str] = []
+    for index, match in enumerate(WORD.finditer(question)):
+        token = match.group()
+        if (index and token[0].isupper()) or _MARKED.search(token):
+            found.extend(word for word in words(token) if carries(word))
+    return frozenset(found)
+
+
+def _words_of(passage: Passage) -> frozenset[str]:
+    return frozenset().union(*(place.own | place.near for place in places_of(passage)))

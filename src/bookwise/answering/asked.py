@@ -1,0 +1,71 @@
+"""A question → what kind of answer it wants, and the words the answer must be about."""
+
+import re
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from bookwise.answering.words import carries, words
+
+Kind: TypeAlias = Literal["definition", "procedure", "comparison", "list", "reason", "fact"]
+Wanted: TypeAlias = Literal["number", "time", "person", "place", "any"]
+
+_KINDS: tuple[tuple[Kind, str], ...] = (
+    (
+        "comparison",
+        r"\bdifferen(?:ce|t|ces|tiate)\b|\bdiffers?\b|\bcompar(?:e|ed|ing|ison)\b|\bversus\b|\bvs\b|\bbetter than\b"
+        r"|\b(?:rather than|instead of)\b|^(?:when|which|what).{0,60}\bor\b",
+    ),
+    (
+        "procedure",
+        r"\bhow (?:do|can|should|would|could|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b|\b(?:command|commands)\b"
+        r"|\bprocedure\b|\bwhat do i (?:do|type|run|need to do)\b|^(?:install|set up|configure|create|build|run)\b",
+    ),
+    (
+        "list",
+        r"\b(?:what|which) (?:are|were)\b|\blist\b|\bname (?:the|all|some|two|three|four|five|\d)\b"
+        r"|\b(?:what|which) (?:\w+ ){0,2}(?:types|kinds|ways|options|methods|parts|components|steps|reasons|advantages"
+        r"|disadvantages|benefits|features|levels|layers|modes|stages|rules|tools|formats)\b",
+    ),
+    ("reason", r"^why\b|\bwhy (?:do|does|is|are|should|would|did|was|were|can)\b|\bwhat (?:is the reason|causes?)\b"),
+    (
+        "definition",
+        r"^(?:so |and |but |ok |okay )?(?:what|who)(?:'s| is| are| was| were) (?:an? |the )?(?:\S+ ?){1,4}\??$"
+        r"|\bdefin(?:e|ition)\b|\bwhat does .{1,60} (?:mean|stand for|do)\b|\bmeaning of\b|^(?:explain|describe)\b"
+        r"|\bwhat is meant by\b|^tell me about\b",
+    ),
+)
+_ALL_KINDS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
+_WANTED: tuple[tuple[Wanted, str], ...] = (
+    ("number", r"\bhow (?:many|much|long|far|fast|large|big|old|tall|high|often|quickly)\b"),
+    ("number", r"\bwhat (?:percentage|percent|number|amount|share|rate|size|port|version)\b"),
+    (
+        "time",
+        r"\bwhen (?:did|was|were|is|does|do|will|has)\b|\b(?:what|which) (?:year|century|date|day|month|decade)\b",
+    ),
+    ("person", r"^\W*(?:who|whom|whose)\b|\b(?:what|which) (?:person|king|queen|author|scientist)\b"),
+    ("place", r"\bwhere (?:is|are|was|were|did|do|does|can)\b|\b(?:what|which) (?:country|city|state|place|region)\b"),
+)
+_ALL_WANTED = tuple((wanted, re.compile(pattern, re.IGNORECASE)) for wanted, pattern in _WANTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a question wants."""
+
+    text: str
+    kind: Kind
+    wanted: Wanted
+    terms: frozenset[str]  #: the words that carry meaning
+    pairs: frozenset[tuple[str, str]]  #: those that stand side by side
+
+
+def asked(text: str) -> Asked:
+    """The question understood, as far as its own words go."""
+    plain = text.strip()
+    kind: Kind = next((kind for kind, pattern in _ALL_KINDS if pattern.search(plain)), "fact")
+    wanted: Wanted = next((wanted for wanted, pattern in _ALL_WANTED if pattern.search(plain)), "any")
+    if wanted != "any" and kind in ("definition", "list"):
+        kind = "fact"
+    sequence = [word for word in words(plain) if carries(word)]
+    return Asked(plain, kind, wanted, frozenset(sequence), frozenset(pairwise(sequence)))

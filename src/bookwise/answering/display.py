@@ -1,0 +1,37 @@
+"""A unit as it stands in the book → the same as it reads in an answer."""
+
+import re
+
+_IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
+_LINK = re.compile(r"\[([^\]]+)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
+_REFERENCE = re.compile(r"\[([^\]]+)\]\[[^\]]*\]")
+_ADMONITION = re.compile(r"^\s*(?::::+\s*\w*[^\n]*|!!!\s*\w+[^\n]*|\?\?\?\+?\s*\w+[^\n]*)\n?", re.MULTILINE)
+_FOOTNOTE = re.compile(r"\[\^[^\]]+\]")
+_MARKER = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
+_QUOTE = re.compile(r"^\s*>\s?", re.MULTILINE)
+_CODE = re.compile(r"(`[^`\n]+`)")
+
+
+def prose(text: str) -> str:
+    """A sentence or list item on one line: links become their words, markup of the site goes."""
+    text = _QUOTE.sub("", _ADMONITION.sub("", text))
+    parts = _CODE.split(text)
+    parts[::2] = [_plain(part) for part in parts[::2]]
+    return " ".join("".join(parts).split())
+
+
+def _plain(text: str) -> str:
+    for pattern, instead in ((_IMAGE, r"\1"), (_LINK, r"\1"), (_REFERENCE, r"\1"), (_FOOTNOTE, ""), (_TAG, "")):
+        text = pattern.sub(instead, text)
+    return text
+
+
+def item(text: str) -> str:
+    """A list item's words, without its marker."""
+    return prose(_MARKER.sub("", text))
+
+
+def is_numbered(text: str) -> bool:
+    """Whether a list item is a numbered step."""
+    return bool(re.match(r"\s*\d{1,3}[.)]\s", text))

@@ -1,0 +1,69 @@
+"""Pieces of a streamed answer → checked sentences, each as soon as it is whole."""
+
+from collections.abc import Sequence
+
+from bookwise.answering.cite import cited_piece, with_numbers
+from bookwise.answering.claims import claims_something
+from bookwise.answering.grounding import Checked, best_passage, supported
+from bookwise.answering.pieces import Piece, first_piece, last_piece
+from bookwise.domain.answers import Passage
+
+
+class SentenceGate:
+    """Holds streamed text back until a sentence, list item, code block or table is whole, then checks it.
+
+    The same text gives the same pieces, however it was cut on its way here.
+    """
+
+    def __init__(self, passages: Sequence[Passage] = ()) -> None:
+        self._passages = {passage.number: passage for passage in passages}
+        self._waiting = ""
+        self.removed = 0  #: citations so far of passages that were not retrieved
+
+    def add(self, passages: Sequence[Passage]) -> None:
+        """Passages found while the answer was being written; what comes from now on may rest on them."""
+        self._passages.update((passage.number, passage) for passage in passages)
+
+    def feed(self, piece: str) -> list[Checked]:
+        """What has become whole with this piece of text."""
+        self._waiting += piece
+        released, known = [], tuple(self._passages.values())
+        while whole := first_piece(self._waiting, known):
+            released.append(self._release(whole, known))
+        return released
+
+    def close(self) -> list[Checked]:
+        """What was still waiting; the answer has ended."""
+        released, known = [], tuple(self._passages.values())
+        while self._waiting:
+            released.append(self._release(first_piece(self._waiting, known) or last_piece(self._waiting, known), known))
+        return released
+
+    def _release(self, piece: Piece, known: Sequence[Passage]) -> Checked:
+        self._waiting = self._waiting[len(piece.text) :]
+        return self._checked(piece, known)
+
+    def _checked(self, piece: Piece, known: Sequence[Passage]) -> Checked:
+        cited = cited_piece(piece, known)
+        self.removed += cited.removed
+        if not claims_something(cited.text):
+            return Checked(text=cited.text, supported=True, numbers=cited.numbers, claims=False)
+        numbers = self._carrying(cited.text, cited.numbers, known)
+        text = cited.text
+        if numbers and numbers != cited.numbers and piece.kind not in ("code", "table"):
+            text = with_numbers(_bare(cited.text, cited.numbers), numbers)
+        return Checked(text=text, supported=bool(numbers), numbers=numbers or cited.numbers, claims=True)
+
+    def _carrying(self, text: str, cited: Sequence[int], known: Sequence[Passage]) -> tuple[int, ...]:
+        """The passages to cite: those the model named when they carry it, else the best one when all together do."""
+        named = [self._passages[number] for number in cited]
+        if named and supported(text, named):
+            return tuple(cited)
+        best = best_passage(text, known) if supported(text, known) else None
+        return (best.number,) if best else ()
+
+
+def _bare(text: str, numbers: Sequence[int]) -> str:
+    """The text as it was before its numbers were put after it."""
+    body = text.rstrip()
+    return body.removesuffix(with_numbers("", numbers)).rstrip() + text[len(body) :]

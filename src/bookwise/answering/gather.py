@@ -1,0 +1,87 @@
+"""A question in stand-alone form → evidence: numbered passages of one book, and how sure they make us."""
+
+from dataclasses import dataclass, field, replace
+
+from bookwise.answering.answerability import Signs, answerability, signs_of
+from bookwise.answering.confidence import confidence_of
+from bookwise.domain.answers import Evidence, Passage, Question
+from bookwise.domain.books import Vector
+from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
+from bookwise.retrieval.search import SearchKit, search
+
+SHORTEST_QUERY = 3
+BEST_WEIGHT = 0.9  #: how far the best match of a question speaks for its other passages
+
+
+@dataclass(slots=True, kw_only=True)
+class Gathering:
+    """The passages found for one answer. The book and its filter are the question's; a query cannot widen them."""
+
+    question: Question
+    kit: SearchKit
+    seen: dict[str, Passage] = field(default_factory=dict)  #: by chunk id, in the order they were found
+
+    @property
+    def by_number(self) -> dict[int, Passage]:
+        return {passage.number: passage for passage in self.seen.values()}
+
+    async def retrieve(self, query: str, top_k: int, threshold: float) -> tuple[Passage, ...]:
+        """What the book says about a query; a passage found again keeps its number and its similarity."""
+        found = await self._search(query, top_k)
+        passages = [self._passage(hit, hit.score) for hit in found.hits]
+        return tuple(passage for passage in passages if passage.score >= threshold)
+
+    async def evidence(self, query: str) -> Evidence:
+        """The evidence for the question itself."""
+        if len(query.strip()) < SHORTEST_QUERY:
+            return nothing(query)
+        found = await self._search(query, self.question.top_k)
+        passages = await self._weighed(found)
+        kept = tuple(passage for passage in passages if passage.score >= self.question.threshold)
+        vectors = await self.kit.index.vectors(self.question.book_id, [p.chunk.id for p in kept])
+        confidence = confidence_of([p.score for p in kept], list(vectors.values()))
+        return Evidence(
+            question=query, passages=kept, confidence=confidence, timings=found.timings, query_vector=found.vector
+        )
+
+    async def _search(self, query: str, top_k: int) -> SearchResult:
+        question = self.question
+        within = Filter(book_id=question.book_id, module=question.module, hardware_tier=question.hardware_tier)
+        return await search(SearchQuery(text=query, filter=within, limit=top_k), self.kit)
+
+    async def _weighed(self, found: SearchResult) -> list[Passage]:
+        """The hits on the scale of this question: drawn towards its best match, which is judged by its text too.
+
+        One passage that answers makes a question answerable, and the average of all of them must say so.
+        """
+        if not found.hits:
+            return []
+        calibration = self.kit.calibration_of(await self.kit.catalog.book(self.question.book_id))
+        numbered = [self._passage(hit, hit.score) for hit in found.hits]
+        signs = signs_of(found.query.text, numbered)
+        closeness = await self._closeness(signs, found.vector)
+        best = answerability(max(hit.strength for hit in found.hits), signs, closeness)
+        for hit in found.hits:
+            strength = hit.strength + BEST_WEIGHT * (best - hit.strength)
+            self.seen[hit.chunk.id] = replace(self.seen[hit.chunk.id], score=calibration.similarity(strength))
+        return [self.seen[hit.chunk.id] for hit in found.hits]
+
+    async def _closeness(self, signs: Signs, query: Vector) -> float | None:
+        """The cosine of the question to the nearest of the sentences that may answer it; a remote embedder is not
+        asked once more for it."""
+        if not self.kit.embedder.facts.local or not signs.sentences:
+            return None
+        vectors = await self.kit.embedder.embed_texts(signs.sentences)
+        return max(sum(a * b for a, b in zip(query, vector, strict=True)) for vector in vectors)
+
+    def _passage(self, hit: Hit, score: float) -> Passage:
+        if hit.chunk.id not in self.seen:
+            self.seen[hit.chunk.id] = Passage(
+                number=len(self.seen) + 1, chunk=hit.chunk, score=score, cosine=hit.cosine, lexical=hit.lexical
+            )
+        return self.seen[hit.chunk.id]
+
+
+def nothing(query: str) -> Evidence:
+    """No passage at all."""
+    return Evidence(question=query, passages=(), confidence=confidence_of((), ()))

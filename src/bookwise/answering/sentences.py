@@ -1,0 +1,110 @@
+"""Markdown → units: the sentences, list items, code blocks and tables an answer is made of."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+UnitKind: TypeAlias = Literal["heading", "sentence", "item", "code", "table"]
+
+_FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
+_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+\S")
+_ITEM = re.compile(r"^(\s*)(?:[-*+]|\d{1,3}[.)])\s+")
+_TABLE = re.compile(r"^\s*\|.*\|\s*$")
+_END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[*_]*(?:[^\W_a-z]|`))")
+_ABBREVIATIONS = re.compile(
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Eq|Sec|Ch|Vol|pp|ca|Inc|Ltd|Jr|Sr|al|[A-Z])\.)$"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A piece of text that can stand in an answer, letter for letter as in its source."""
+
+    kind: UnitKind
+    text: str
+    start: int  #: where it begins in the source
+
+
+def units(markdown: str) -> list[Unit]:
+    """Every unit in reading order."""
+    found: list[Unit] = []
+    for kind, start, text in _blocks(markdown):
+        if kind == "sentence":
+            found.extend(Unit("sentence", piece, start + at) for at, piece in _split(text))
+        else:
+            found.append(Unit(kind, text, start))
+    return found
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences and items of a text, code and tables as one piece each."""
+    return [unit.text for unit in units(text)]
+
+
+def _split(paragraph: str) -> Iterator[tuple[int, str]]:
+    begin = 0
+    for match in _END.finditer(paragraph):
+        head = paragraph[begin : match.start()]
+        if _ABBREVIATIONS.search(head) or head.count("`") % 2:
+            continue
+        yield from _stripped(begin, paragraph[begin : match.end()])
+        begin = match.end()
+    yield from _stripped(begin, paragraph[begin:])
+
+
+def _stripped(begin: int, text: str) -> Iterator[tuple[int, str]]:
+    if text.strip():
+        yield begin + len(text) - len(text.lstrip()), text.strip()
+
+
+def _blocks(markdown: str) -> Iterator[tuple[UnitKind, int, str]]:
+    """Code, tables, headings, list items and paragraphs with their places."""
+    lines = markdown.splitlines(keepends=True)
+    at, index = 0, 0
+    while index < len(lines):
+        kind, length = _block_at(lines, index)
+        text = "".join(lines[index : index + length])
+        if kind is not None:
+            yield from ((kind, place, piece) for place, piece in _stripped(at, text))
+        at += len(text)
+        index += length
+
+
+def _block_at(lines: list[str], index: int) -> tuple[UnitKind | None, int]:
+    """The kind of the block that begins at a line, and how many lines it has."""
+    line = lines[index]
+    if not line.strip():
+        return None, 1
+    if fence := _FENCE.match(line):
+        return "code", _fenced(lines, index, fence.group(1))
+    if _HEADING.match(line):
+        return "heading", 1
+    if _TABLE.match(line):
+        return "table", _while(lines, index, _TABLE.match)
+    if item := _ITEM.match(line):
+        return "item", _item(lines, index, len(item.group(1)))
+    return "sentence", 1 + _while(lines, index + 1, _continues)
+
+
+def _fenced(lines: list[str], index: int, fence: str) -> int:
+    for offset, line in enumerate(lines[index + 1 :], 2):
+        if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
+            return offset
+    return len(lines) - index
+
+
+def _item(lines: list[str], index: int, indent: int) -> int:
+    """A list item runs to the next item, a blank line or something that is not indented below it."""
+    return 1 + _while(lines, index + 1, lambda line: _continues(line) and len(line) - len(line.lstrip()) > indent)
+
+
+def _continues(line: str) -> bool:
+    return bool(line.strip()) and not any(begins.match(line) for begins in (_FENCE, _HEADING, _TABLE, _ITEM))
+
+
+def _while(lines: list[str], index: int, holds: Callable[[str], object]) -> int:
+    count = 0
+    while index + count < len(lines) and holds(lines[index + count]):
+        count += 1
+    return count

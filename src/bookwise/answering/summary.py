@@ -1,0 +1,28 @@
+"""The messages of a thread → what it is about, in one line."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from bookwise.answering.smalltalk import is_small_talk
+from bookwise.answering.topics import phrases
+from bookwise.domain.threads import SUMMARY_MAX, Message
+
+_TOPICS = 5
+
+
+def topic_summary(messages: Sequence[Message]) -> str:
+    """The things the reader asked about most, at most 200 characters."""
+    asked = [m.content for m in messages if m.role == "user" and not is_small_talk(m.content)]
+    counted: Counter[str] = Counter()
+    spelt: dict[str, str] = {}
+    for question in asked:
+        for phrase in dict.fromkeys(phrases(question)):
+            counted[phrase.lower()] += 1
+            spelt.setdefault(phrase.lower(), phrase)
+    topics: list[str] = []
+    for key, _ in counted.most_common():
+        text = f"Discussion about {', '.join([*topics, spelt[key]])}"
+        if len(topics) == _TOPICS or len(text) > SUMMARY_MAX:
+            break
+        topics.append(spelt[key])
+    return f"Discussion about {', '.join(topics)}" if topics else "Discussion about the book"

@@ -1,0 +1,97 @@
+"""`ask`: one question, answered from the book."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import anyio
+import typer
+
+from bookwise.cli.answers import Paper, followed, paper, summary, write_notes, write_sources
+from bookwise.cli.exit_codes import OK, exit_code
+from bookwise.cli.output import BookOption, JsonFlag, print_json, settings_of
+from bookwise.domain.answers import Answer, EngineName, Question
+from bookwise.domain.errors import InvalidInput, Unavailable
+from bookwise.domain.search import SEARCH_LIMIT_MAX
+from bookwise.library import book_for, open_asking, settings_for
+from bookwise.schemas.answers import Account, account_of
+from bookwise.settings import Settings
+
+EngineOption = Annotated[EngineName | None, typer.Option(help="Who writes the answer (default: the configured one).")]
+ModuleOption = Annotated[str | None, typer.Option(help="Only this module (name or alias).")]
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(ask)
+
+
+def ask(  # noqa: PLR0913 - one parameter per option
+    ctx: typer.Context,
+    question: Annotated[str, typer.Argument(help="What you want to know, in your own words.")],
+    book: BookOption = None,
+    module: ModuleOption = None,
+    top_k: Annotated[
+        int | None, typer.Option(min=1, max=SEARCH_LIMIT_MAX, help="Answer from this many passages (default: 5).")
+    ] = None,
+    engine: EngineOption = None,
+    tier: Annotated[int, typer.Option(min=1, max=4, help="Lessons for this hardware tier or lower.")] = 4,
+    as_json: JsonFlag = False,
+) -> None:
+    """Ask the book a question: the answer, where the book says so, and how sure that is."""
+    settings = settings_for(settings_of(ctx), engine=engine)
+    asked = Asked(text=question, book=book, module=module, top_k=top_k or settings.agent_top_k, tier=tier)
+    if as_json:
+        from bookwise.schemas.ask import AgentResponse
+
+        answer = anyio.run(_answer, asked, settings, None)
+        response = AgentResponse.of(answer, query=question, min_relevance=settings.min_relevance_score)
+        print_json(response.model_dump(mode="json"))
+    else:
+        on = paper()
+        answer = anyio.run(_answer, asked, settings, on)
+        _write_rest(account_of(answer), on)
+    raise typer.Exit(_exit_code(answer))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What the command line says about a question."""
+
+    text: str
+    book: str | None
+    module: str | None
+    top_k: int
+    tier: int
+
+
+async def _answer(asked: Asked, settings: Settings, on: Paper | None) -> Answer:
+    from bookwise.answering.ask import ask, final
+
+    async with open_asking(settings) as kit:
+        question = Question(
+            text=asked.text,
+            book_id=(await book_for(kit.search.catalog, asked.book, asked.module)).id,
+            module=asked.module,
+            hardware_tier=asked.tier,
+            top_k=asked.top_k,
+            threshold=settings.agent_score_threshold,
+        )
+        events = ask(question, kit)
+        return await (final(events) if on is None else followed(events, on))
+
+
+def _write_rest(told: Account, on: Paper) -> None:
+    on.line("")
+    write_notes(told, on)
+    write_sources(told, on)
+    on.line(summary(told), style="dim")
+
+
+def _exit_code(answer: Answer) -> int:
+    """A refusal is an answer; a message that was blocked and an answer that was cut off are none."""
+    match account_of(answer).outcome:
+        case "blocked":
+            return exit_code(InvalidInput(answer.text))
+        case "interrupted":
+            return exit_code(Unavailable(answer.text))
+        case _:
+            return OK

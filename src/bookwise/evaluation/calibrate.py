@@ -1,0 +1,166 @@
+"""A book and its questions → its own scale of similarity, with what it does compared to the present one."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean, median
+
+from bookwise.answering.gather import Gathering
+from bookwise.domain.answers import Evidence, Question
+from bookwise.domain.books import Book, Calibration, Chunk
+from bookwise.domain.search import Live
+from bookwise.evaluation.fit import Fit, Strengths, fitted, mean
+from bookwise.evaluation.foreign import FOREIGN_QUESTIONS
+from bookwise.ingestion.discovery.profile import ValidationQuestion
+from bookwise.ports import Shelf
+from bookwise.retrieval.search import SearchKit
+
+HEADING_QUESTIONS_MAX = 200
+STRENGTH_MAX = 4.0
+STRAIGHT = Calibration(knots=((0.0, 0.0), (STRENGTH_MAX, 1.0)))  #: similarities on it tell the strengths themselves
+
+_TEMPLATES = ("What is {}?", "How does {} work?")
+_HEADING_LENGTHS = range(3, 81)
+_GENERIC = """
+about this book|acknowledgements|advantages|answers|appendix|background|before you begin|best practices|bibliography
+|changelog|checklist|conclusion|conclusions|contents|contributing|disadvantages|example|examples|exercise|exercises
+|faq|further reading|getting started|glossary|goals|how it works|important|in this chapter|in this lesson|index
+|installation|introduction|key points|key takeaways|learning objectives|learning outcomes|license|limitations|links
+|motivation|next steps|note|notes|objectives|outline|overview|practice|preface|prerequisites|problems|questions|quiz
+|recap|references|related work|requirements|resources|review questions|see also|setup|solution|solutions|steps|summary
+|table of contents|takeaways|tips|troubleshooting|try it|try it yourself|usage|warning|welcome|what is next|what next
+|what you will learn|what's next|where to go next|wrap up|wrap-up
+"""
+GENERIC_HEADINGS = frozenset(heading.strip() for heading in _GENERIC.split("|"))
+
+OnMatched = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """Questions the book answers, and questions it does not."""
+
+    positives: tuple[str, ...]
+    negatives: tuple[str, ...]
+    from_headings: bool  #: the book has no answerable questions of its own
+    foreign: bool  #: the book has no off-topic questions of its own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """What one map does with the samples."""
+
+    answered: float  #: of the questions the book answers
+    refused: float  #: of the others
+
+    @property
+    def balance(self) -> float:
+        return (self.answered + self.refused) / 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationRun:
+    """A fit with what it was made of and what it changes."""
+
+    samples: Samples
+    dropped: tuple[str, ...]  #: foreign questions whose topic is in the book after all
+    fit: Fit
+    before: Shares | None
+    after: Shares | None  #: None when there is no fit
+
+
+def samples_of(questions: Sequence[ValidationQuestion], chunks: Iterable[Chunk]) -> Samples:
+    """The book's own questions; headings and foreign questions stand in for what it lacks."""
+    own = tuple(question.text for question in questions if question.kind == "answerable")
+    off_topic = tuple(question.text for question in questions if question.kind == "off-topic")
+    return Samples(
+        positives=own or heading_questions(chunks),
+        negatives=off_topic or FOREIGN_QUESTIONS,
+        from_headings=not own,
+        foreign=not off_topic,
+    )
+
+
+def heading_questions(chunks: Iterable[Chunk]) -> tuple[str, ...]:
+    """Questions made out of a book's headings, taken evenly from its beginning to its end."""
+    titles = (" ".join((chunk.locator.section_title or "").split()) for chunk in chunks)
+    headings = list(dict.fromkeys(title for title in titles if _says_something(title)))
+    made = [template.format(heading.rstrip("?.!:")) for heading in headings for template in _TEMPLATES]
+    step = max(1.0, len(made) / HEADING_QUESTIONS_MAX)
+    return tuple(made[int(place * step)] for place in range(min(len(made), HEADING_QUESTIONS_MAX)))
+
+
+def _says_something(heading: str) -> bool:
+    plain = heading.casefold().strip(" ?.!:").lstrip("0123456789. ")
+    return len(heading) in _HEADING_LENGTHS and any(map(str.isalpha, plain)) and plain not in GENERIC_HEADINGS
+
+
+async def calibrated(
+    book: Book, samples: Samples, kit: SearchKit, *, on_matched: OnMatched = lambda text: None
+) -> CalibrationRun:
+    """Fits the map on the samples and compares it with the one in use."""
+    straight = _with_scale(kit, STRAIGHT)
+
+    async def strengths(text: str) -> Strengths:
+        on_matched(text)
+        return _strengths(await _evidence(text, book.id, straight))
+
+    positives = {text: await strengths(text) for text in samples.positives}
+    negatives = {text: await strengths(text) for text in samples.negatives}
+    dropped = _in_the_book(positives, negatives) if samples.foreign else ()
+    kept = replace(samples, negatives=tuple(text for text in samples.negatives if text not in dropped))
+    fit = fitted(list(positives.values()), [negatives[text] for text in kept.negatives])
+    before = await _shares(book.id, kept, kit)
+    after = await _shares(book.id, kept, _with_scale(kit, fit.calibration)) if fit.calibration else None
+    if before and after and after.balance < before.balance:
+        worse = "The map in use already does better than the one fitted on these questions."
+        fit, after = replace(fit, calibration=None, reason=worse), None
+    return CalibrationRun(samples=kept, dropped=dropped, fit=fit, before=before, after=after)
+
+
+def toml_of(calibration: Calibration) -> str:
+    """The table to paste into `bookwise.toml`."""
+    knots = ", ".join(f"[{strength:.4g}, {similarity:.4g}]" for strength, similarity in calibration.knots)
+    return f"[calibration]\nknots = [{knots}]"
+
+
+def _in_the_book(positives: dict[str, Strengths], negatives: dict[str, Strengths]) -> tuple[str, ...]:
+    """The foreign questions that match more strongly than half of the book's own."""
+    usual = median(map(mean, positives.values())) if positives else STRENGTH_MAX
+    return tuple(text for text, found in negatives.items() if mean(found) > usual)
+
+
+async def _shares(book_id: str, samples: Samples, kit: SearchKit) -> Shares | None:
+    if not samples.positives or not samples.negatives:
+        return None
+    positives = [(await _evidence(text, book_id, kit)).confidence.should_answer for text in samples.positives]
+    negatives = [(await _evidence(text, book_id, kit)).confidence.should_answer for text in samples.negatives]
+    return Shares(answered=fmean(positives), refused=1.0 - fmean(negatives))
+
+
+async def _evidence(text: str, book_id: str, kit: SearchKit) -> Evidence:
+    return await Gathering(question=Question(text=text, book_id=book_id), kit=kit).evidence(text)
+
+
+def _strengths(evidence: Evidence) -> Strengths:
+    """The strengths that answering weighs, read off the straight scale."""
+    return tuple(passage.score * STRENGTH_MAX for passage in evidence.passages)
+
+
+def _with_scale(kit: SearchKit, calibration: Calibration) -> SearchKit:
+    return replace(kit, catalog=_ScaledShelf(kit.catalog, calibration))
+
+
+class _ScaledShelf:
+    """The same books on another scale of similarity."""
+
+    def __init__(self, shelf: Shelf, calibration: Calibration) -> None:
+        self._shelf, self._calibration = shelf, calibration
+
+    async def books(self) -> list[Book]:
+        return [replace(book, calibration=self._calibration) for book in await self._shelf.books()]
+
+    async def book(self, book_id: str) -> Book:
+        return replace(await self._shelf.book(book_id), calibration=self._calibration)
+
+    async def live(self, book_id: str) -> Live:
+        return await self._shelf.live(book_id)

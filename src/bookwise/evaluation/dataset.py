@@ -1,0 +1,109 @@
+"""A book's profile or a file → the questions that tell how well the book is served."""
+
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from bookwise.domain.answers import QUESTION_MAX
+from bookwise.domain.books import Book
+from bookwise.domain.errors import InvalidInput, NotFound
+from bookwise.ingestion.discovery.profile import PROFILE_FILE, BookProfile, ValidationQuestion, read_profile
+from bookwise.ingestion.discovery.profile_errors import complaints
+
+ADDING = (
+    f"Add [[questions]] with id, kind, text and lesson to {PROFILE_FILE} at the root of the book, "
+    "or name a file that holds some: --questions FILE."
+)
+
+
+def questions_of(book: Book, file: Path | None) -> tuple[ValidationQuestion, ...]:
+    """The questions of the file where one is named, of the book's own profile otherwise; never none."""
+    if file is not None:
+        return _checked(read_questions(file), str(file), advice="Add at least one question to it.")
+    if "://" in book.source:
+        raise NotFound(f"Book {book.id!r} is a site, which has no {PROFILE_FILE}.", advice="Use --questions FILE.")
+    root = Path(book.source)
+    if not book.source or not root.is_dir():
+        raise NotFound(
+            f"The folder of book {book.id!r} is not there any more: {book.source or '(unknown)'}.",
+            advice="Ingest the book again from where it is now, or use --questions FILE.",
+        )
+    return _checked(read_profile(root).questions, str(root / PROFILE_FILE), advice=ADDING)
+
+
+def read_questions(file: Path) -> tuple[ValidationQuestion, ...]:
+    """The questions of a TOML file with [[questions]], a JSON list, or JSON lines; maybe none."""
+    text = _text(file)
+    match file.suffix.lower():
+        case ".toml":
+            return _validated(file, _toml(file, text))
+        case ".json":
+            return _validated(file, _json(file, text))
+        case ".jsonl":
+            return _validated(file, _json_lines(file, text))
+    raise InvalidInput(f"{file}: a file of questions ends in .toml, .json or .jsonl.")
+
+
+def _checked(questions: tuple[ValidationQuestion, ...], where: str, *, advice: str) -> tuple[ValidationQuestion, ...]:
+    if not questions:
+        raise NotFound(f"There are no questions in {where}.", advice=advice)
+    for question in questions:
+        for text in (question.text, *question.history):
+            if not 0 < len(text.strip()) <= QUESTION_MAX:
+                raise InvalidInput(
+                    f"{where}: question {question.id}: a text has {len(text):,} characters; "
+                    f"it must be between 1 and {QUESTION_MAX:,}."
+                )
+    return questions
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise NotFound(f"{file} cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{file} is not UTF-8.", advice="Save it as UTF-8.") from error
+
+
+def _toml(file: Path, text: str) -> Any:
+    try:
+        return tomllib.loads(text).get("questions", [])
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InvalidInput(f"{file}: it is not valid TOML: {error}") from error
+
+
+def _json(file: Path, text: str) -> Any:
+    try:
+        found = json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise InvalidInput(f"{file}: it is not valid JSON: {error}") from error
+    if not isinstance(found, list):
+        raise InvalidInput(f"{file}: it should hold a list of questions.")
+    return found
+
+
+def _json_lines(file: Path, text: str) -> list[ValidationQuestion]:
+    """Each line on its own, so that a complaint can name it."""
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            found.append(ValidationQuestion.model_validate(json.loads(line)))
+        except (json.JSONDecodeError, RecursionError) as error:
+            raise InvalidInput(f"{file}, line {number}: it is not valid JSON: {error}") from error
+        except ValidationError as error:
+            raise InvalidInput(f"{file}, line {number}: {complaints(error, ValidationQuestion)}") from error
+    return found
+
+
+def _validated(file: Path, items: Sequence[Any]) -> tuple[ValidationQuestion, ...]:
+    try:
+        return BookProfile.model_validate({"questions": items}).questions
+    except ValidationError as error:
+        raise InvalidInput(f"{file}: {complaints(error, BookProfile)}") from error

@@ -1,0 +1,271 @@
+"""Questions with their answers → verdicts and figures. Pure."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from statistics import fmean, median
+from typing import Literal, TypeAlias
+
+from bookwise.domain.answers import Answer, Answered, Blocked, Citation, Evidence, Interrupted, Refused
+from bookwise.domain.books import Chunk
+from bookwise.ingestion.discovery.profile import ValidationQuestion
+
+Kind: TypeAlias = Literal["answerable", "follow-up", "off-topic", "near-miss"]
+Outcome: TypeAlias = Literal["answered", "refused", "blocked", "interrupted"]
+
+KINDS: tuple[Kind, ...] = ("answerable", "follow-up", "off-topic", "near-miss")
+ANSWERED_KINDS: tuple[Kind, ...] = ("answerable", "follow-up")
+BINS = 10
+_OUTCOMES: Mapping[type[Answer], Outcome] = {
+    Answered: "answered",
+    Refused: "refused",
+    Blocked: "blocked",
+    Interrupted: "interrupted",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class LiveBook:
+    """What readers see of a book at the time of an evaluation."""
+
+    chunks: Mapping[str, Chunk]  #: by id
+
+    @cached_property
+    def modules(self) -> dict[str, str]:
+        """The module of each lesson, by source file."""
+        return {chunk.locator.source_file: chunk.locator.module for chunk in self.chunks.values()}
+
+    @cached_property
+    def anchors(self) -> frozenset[tuple[str, str]]:
+        """(source file, anchor) of every section."""
+        return frozenset((c.locator.source_file, c.locator.anchor) for c in self.chunks.values())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One question, its answer, and whether that is what the book should have said."""
+
+    question: ValidationQuestion
+    answer: Answer
+    module: str  #: of the expected lesson; empty when none is expected, or the book does not have it
+    lesson_cited: bool  #: a citation points into the expected lesson
+    section_cited: bool | None  #: … and to the expected section; None when the question names none
+    broken: tuple[str, ...]  #: why citations lead nowhere, one line each
+    why: str  #: what is wrong; empty when nothing is
+
+    @property
+    def right(self) -> bool:
+        return not self.why
+
+    @property
+    def outcome(self) -> Outcome:
+        return _OUTCOMES[type(self.answer)]
+
+    @property
+    def expects_answer(self) -> bool:
+        return self.question.kind in ANSWERED_KINDS
+
+    @property
+    def evidence(self) -> Evidence | None:
+        return None if isinstance(self.answer, Blocked) else self.answer.evidence
+
+    @property
+    def similarity(self) -> float:
+        """The average similarity of the passages: what decides between an answer and a refusal."""
+        return 0.0 if self.evidence is None else self.evidence.confidence.average
+
+    @property
+    def citations(self) -> tuple[Citation, ...]:
+        return self.answer.citations if isinstance(self.answer, Answered) else ()
+
+    @property
+    def lesson_found(self) -> bool:
+        """Whether the expected lesson is among the passages, cited or not."""
+        passages = self.evidence.passages if self.evidence else ()
+        return any(passage.chunk.locator.source_file == self.question.lesson for passage in passages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """So many asked, so many right."""
+
+    name: str
+    asked: int
+    right: int
+
+    @property
+    def share(self) -> float:
+        return self.right / self.asked if self.asked else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bin:
+    """The questions whose average similarity lies in a range."""
+
+    low: float
+    high: float
+    count: int
+    mean: float  #: of their average similarities
+    share: float  #: of them whose passages are from the expected lesson
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """One run of a book's questions."""
+
+    book_id: str
+    title: str
+    engine: str
+    verdicts: tuple[Verdict, ...]
+
+    @property
+    def total(self) -> Tally:
+        return _tally("all", self.verdicts)
+
+    @property
+    def accuracy(self) -> float:
+        return self.total.share
+
+    @property
+    def misses(self) -> tuple[Verdict, ...]:
+        return tuple(verdict for verdict in self.verdicts if not verdict.right)
+
+    @property
+    def kinds(self) -> tuple[Tally, ...]:
+        """Per kind of question, those that were asked."""
+        by_kind = [_tally(kind, [v for v in self.verdicts if v.question.kind == kind]) for kind in KINDS]
+        return tuple(tally for tally in by_kind if tally.asked)
+
+    @property
+    def modules(self) -> tuple[Tally, ...]:
+        """Per module, of the questions that have their place in one."""
+        placed = sorted((v for v in self.verdicts if v.module), key=lambda v: v.module)
+        return tuple(_tally(name, list(found)) for name, found in groupby(placed, key=lambda v: v.module))
+
+    @property
+    def citations(self) -> Tally:
+        """How many citations there are, and how many of them lead to what they say."""
+        asked = sum(len(v.citations) for v in self.verdicts)
+        return Tally(name="citations", asked=asked, right=asked - sum(len(v.broken) for v in self.verdicts))
+
+    @property
+    def sections(self) -> Tally:
+        """The answered questions that name a section, and those of them that cite it."""
+        named = [v for v in self.verdicts if v.section_cited is not None and v.outcome == "answered"]
+        return Tally(name="sections", asked=len(named), right=sum(bool(v.section_cited) for v in named))
+
+    @property
+    def grounding(self) -> float | None:
+        """The mean share of supported sentences; None when nothing was answered."""
+        shares = [v.answer.grounding.supported for v in self.verdicts if isinstance(v.answer, Answered)]
+        return fmean(shares) if shares else None
+
+    @property
+    def median_ms(self) -> float:
+        return median(v.answer.made.total_ms for v in self.verdicts) if self.verdicts else 0.0
+
+    @property
+    def area_under_roc(self) -> float | None:
+        """How well the average similarity tells what the book answers from what is off-topic."""
+        return area_under_roc(self.similarities(*ANSWERED_KINDS), self.similarities("off-topic"))
+
+    @property
+    def reliability(self) -> tuple[Bin, ...]:
+        return reliability((v.similarity, v.expects_answer and v.lesson_found) for v in self.verdicts)
+
+    def similarities(self, *kinds: Kind) -> list[float]:
+        return [v.similarity for v in self.verdicts if v.question.kind in kinds]
+
+
+def judged(question: ValidationQuestion, answer: Answer, live: LiveBook) -> Verdict:
+    """The verdict on one answer."""
+    citations = answer.citations if isinstance(answer, Answered) else ()
+    inside = [c.passage.chunk.locator for c in citations if c.passage.chunk.locator.source_file == question.lesson]
+    broken = tuple(f"[{c.number}] {why}" for c in citations if (why := broken_citation(c, live)))
+    return Verdict(
+        question=question,
+        answer=answer,
+        module=live.modules.get(question.lesson or "", ""),
+        lesson_cited=bool(inside),
+        section_cited=any(question.section in (w.anchor, w.section_title) for w in inside)
+        if question.section
+        else None,
+        broken=broken,
+        why=_why_wrong(question, answer, live, cited=bool(inside)) or "; ".join(broken),
+    )
+
+
+def broken_citation(citation: Citation, live: LiveBook) -> str:
+    """Why a citation does not lead to what it says; empty when it does."""
+    chunk, where = citation.passage.chunk, citation.passage.chunk.locator
+    stored = live.chunks.get(chunk.id)
+    if not citation.quote.strip() or citation.quote not in chunk.text:
+        return "the quote is not in its passage"
+    if stored is None:
+        return "its passage is no chunk that readers see"
+    if stored.text != chunk.text or stored.locator != where:
+        return "its passage differs from the chunk that readers see"
+    if not (where.url or where.source_file):
+        return "its passage has no place"
+    if where.anchor and (where.source_file, where.anchor) not in live.anchors:
+        return f"the lesson has no section #{where.anchor}"
+    return ""
+
+
+def _why_wrong(question: ValidationQuestion, answer: Answer, live: LiveBook, *, cited: bool) -> str:
+    if question.kind not in ANSWERED_KINDS:
+        return "" if isinstance(answer, Refused | Blocked) else f"{_said(answer)}, but the book does not say"
+    if question.lesson not in live.modules:
+        return f"the book has no lesson {question.lesson}"
+    if not isinstance(answer, Answered):
+        return f"{_said(answer)}, but the book answers it"
+    return "" if cited else "answered from another lesson"
+
+
+def _said(answer: Answer) -> str:
+    outcome = _OUTCOMES[type(answer)]
+    return outcome if isinstance(answer, Answered) else f"{outcome} ({answer.reason})"
+
+
+def _tally(name: str, verdicts: Sequence[Verdict]) -> Tally:
+    return Tally(name=name, asked=len(verdicts), right=sum(v.right for v in verdicts))
+
+
+def area_under_roc(positives: Sequence[float], negatives: Sequence[float]) -> float | None:
+    """The chance that a positive scores higher than a negative; None without one of each."""
+    if not positives or not negatives:
+        return None
+    won = sum((p > n) + 0.5 * (p == n) for p in positives for n in negatives)
+    return won / (len(positives) * len(negatives))
+
+
+def reliability(scored: Iterable[tuple[float, bool]]) -> tuple[Bin, ...]:
+    """The bins that hold something, lowest first."""
+    found: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    for score, right in scored:
+        found[bin_of(score)].append((score, right))
+    return tuple(
+        Bin(
+            low=index / BINS,
+            high=(index + 1) / BINS,
+            count=len(inside),
+            mean=fmean(score for score, _ in inside),
+            share=fmean(right for _, right in inside),
+        )
+        for index, inside in enumerate(found)
+        if inside
+    )
+
+
+def histogram(scores: Iterable[float]) -> list[int]:
+    """How many scores fall into each tenth of the scale."""
+    counts = [0] * BINS
+    for score in scores:
+        counts[bin_of(score)] += 1
+    return counts
+
+
+def bin_of(score: float) -> int:
+    """The tenth of the scale a score belongs to; 1 belongs to the last."""
+    return min(max(int(score * BINS + 1e-9), 0), BINS - 1)

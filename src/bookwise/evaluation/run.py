@@ -1,0 +1,58 @@
+"""Questions → their answers, each asked as a reader would, and what of the book is live to judge them by."""
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+
+from bookwise.answering.ask import AskKit, ask, final
+from bookwise.domain.answers import Answer, EngineName, Question
+from bookwise.domain.books import Book, Chunk
+from bookwise.domain.threads import Message, Role
+from bookwise.evaluation.metrics import Evaluation, LiveBook, judged
+from bookwise.ingestion.discovery.profile import ValidationQuestion
+from bookwise.ports import Catalog, LessonIndex
+from bookwise.retrieval import read
+
+OnAnswer = Callable[[ValidationQuestion], None]
+
+
+async def evaluated(
+    questions: Sequence[ValidationQuestion],
+    book: Book,
+    kit: AskKit,
+    *,
+    live: LiveBook,
+    engine: EngineName | None = None,
+    on_answer: OnAnswer = lambda question: None,
+) -> Evaluation:
+    """Every question asked and judged, in order."""
+    verdicts = []
+    for question in questions:
+        answer = await _answer(question, book.id, kit, engine)
+        verdicts.append(judged(question, answer, live))
+        on_answer(question)
+    return Evaluation(book_id=book.id, title=book.title, engine=engine or kit.engine, verdicts=tuple(verdicts))
+
+
+async def live_book(book_id: str, *, index: LessonIndex, catalog: Catalog) -> LiveBook:
+    """All chunks that readers see."""
+    chunks: list[Chunk] = []
+    for record in await catalog.records(book_id):
+        chunks.extend(await read.lesson(book_id, record.lesson_id, index=index, catalog=catalog))
+    return LiveBook(chunks={chunk.id: chunk for chunk in chunks})
+
+
+async def _answer(question: ValidationQuestion, book_id: str, kit: AskKit, engine: EngineName | None) -> Answer:
+    """The answer at the end of the thread: what was asked before is asked, and answered, before."""
+    history: list[Message] = []
+    for earlier in question.history:
+        answer = await _one(earlier, book_id, kit, engine, history)
+        history += [_message("user", earlier), _message("assistant", answer.text)]
+    return await _one(question.text, book_id, kit, engine, history)
+
+
+async def _one(text: str, book_id: str, kit: AskKit, engine: EngineName | None, history: Sequence[Message]) -> Answer:
+    return await final(ask(Question(text=text, book_id=book_id, engine=engine), kit, history=history))
+
+
+def _message(role: Role, content: str) -> Message:
+    return Message(role=role, content=content, timestamp=datetime.now(UTC))

@@ -1,0 +1,117 @@
+"""Answer → the account every face translates from, whichever kind of answer it is."""
+
+from dataclasses import dataclass
+from typing import Literal, Self, TypeAlias, assert_never
+
+from pydantic import Field
+
+from bookwise.answering.marks import marks
+from bookwise.domain.answers import (
+    Answer,
+    Answered,
+    Blocked,
+    Citation,
+    Confidence,
+    Evidence,
+    Interrupted,
+    Made,
+    Passage,
+    Refused,
+)
+from bookwise.domain.answers import Grounding as Grounded
+from bookwise.schemas.wire import Shape, Similarity
+
+Outcome: TypeAlias = Literal["answered", "refused", "blocked", "interrupted"]
+
+CUT_OFF_BEFORE_THE_FIRST_WORD = "The answer was cut off before its first word. Please ask again."
+
+NO_CONFIDENCE = Confidence(average=0.0, minimum=0.0, maximum=0.0, count=0, diversity=0.0, level="insufficient")
+
+
+class Grounding(Shape):
+    """How much of the answer its sources carry."""
+
+    supported: Similarity
+    unsupported: tuple[str, ...] = ()
+    unsupported_citations: int = Field(default=0, ge=0)
+
+    @classmethod
+    def of(cls, grounding: Grounded) -> Self:
+        return cls(
+            supported=grounding.supported,
+            unsupported=grounding.unsupported,
+            unsupported_citations=grounding.unsupported_citations,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """What can be told of any answer; what a kind of answer does not have is empty."""
+
+    outcome: Outcome
+    reason: str | None
+    text: str  #: never empty
+    made: Made
+    evidence: Evidence | None = None
+    citations: tuple[Citation, ...] = ()  #: one per number, by number
+    nearest: tuple[Passage, ...] = ()
+    grounding: Grounding | None = None
+    disclaimer: str | None = None
+
+    @property
+    def confidence(self) -> Confidence:
+        return self.evidence.confidence if self.evidence else NO_CONFIDENCE
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        return self.evidence.passages if self.evidence else ()
+
+
+def account_of(answer: Answer) -> Account:
+    """One place where the kinds of answers part."""
+    match answer:
+        case Answered():
+            return Account(
+                outcome="answered",
+                reason=None,
+                text=answer.text,
+                made=answer.made,
+                evidence=answer.evidence,
+                citations=_one_per_number(answer.citations),
+                grounding=Grounding.of(answer.grounding),
+                disclaimer=answer.disclaimer,
+            )
+        case Refused():
+            return Account(
+                outcome="refused",
+                reason=answer.reason,
+                text=answer.text,
+                made=answer.made,
+                evidence=answer.evidence,
+                nearest=answer.nearest,
+            )
+        case Blocked():
+            return Account(outcome="blocked", reason=answer.reason, text=answer.text, made=answer.made)
+        case Interrupted():
+            return Account(
+                outcome="interrupted",
+                reason=answer.reason,
+                text=answer.text if answer.text.strip() else CUT_OFF_BEFORE_THE_FIRST_WORD,
+                made=answer.made,
+                evidence=answer.evidence,
+                citations=_seen_in(answer.text, answer.evidence),
+            )
+        case _:
+            assert_never(answer)
+
+
+def _one_per_number(citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
+    first = {citation.number: citation for citation in reversed(citations)}
+    return tuple(first[number] for number in sorted(first))
+
+
+def _seen_in(text: str, evidence: Evidence | None) -> tuple[Citation, ...]:
+    """The passages that the reader saw cited before the end; their quotes were never checked."""
+    passages = evidence.passages if evidence else ()
+    seen = {number for mark in marks(text, passages) for number in mark.numbers}
+    return tuple(Citation(number=p.number, passage=p, quote="") for p in passages if p.number in seen)
