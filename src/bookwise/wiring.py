@@ -16,7 +16,7 @@ from bookwise.domain.answers import EngineName
 from bookwise.domain.errors import Misconfigured
 from bookwise.ports import Answerer, Catalog, Embedder, JobStore, LessonIndex, Rewriter, ThreadStore, VectorCache
 from bookwise.retrieval.search import SearchKit
-from bookwise.settings import OPENAI_URL, Settings
+from bookwise.settings import Settings
 
 if TYPE_CHECKING:
     from bookwise.adapters.embedders.service import Patience
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from bookwise.answering.ask import AskKit
     from bookwise.ingestion.pipeline import IngestionKit
 
-OPENAI_KEY_LENGTH = 40
 DATABASE_FILE = "bookwise.db"
 
 OnPage = Callable[[int, int], None]
@@ -135,12 +134,6 @@ def _open_model(settings: Settings) -> "ModelClient":
     from bookwise.adapters.openai.client import ModelClient
 
     key = _key(settings.openai_api_key, "OPENAI_API_KEY", f"BOOKWISE_ENGINE={settings.engine}")
-    secret = key.get_secret_value()
-    if settings.openai_base_url == OPENAI_URL and not (secret.startswith("sk-") and len(secret) >= OPENAI_KEY_LENGTH):
-        raise Misconfigured(
-            f"OPENAI_API_KEY is no key of OpenAI: those begin with sk- and have {OPENAI_KEY_LENGTH} characters or more.",
-            advice="Correct it, or name another provider with OPENAI_BASE_URL.",
-        )
     return ModelClient(key, base_url=settings.openai_base_url, model=settings.openai_model)
 
 

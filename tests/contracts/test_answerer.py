@@ -1,7 +1,7 @@
 """What the port `Answerer` promises, held against every engine."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import get_args
 
 import anyio
@@ -10,6 +10,7 @@ import pytest
 from bookwise.adapters.openai.agent import AgentAnswerer
 from bookwise.adapters.openai.client import ModelClient
 from bookwise.adapters.openai.direct import DirectAnswerer
+from bookwise.answering.extractive import ExtractiveAnswerer
 from bookwise.domain.answers import EngineName, Said, SearchStarted
 from bookwise.ports import Answerer, Written
 from tests.support.scripted_http import Reply, Request, answering
@@ -48,6 +49,7 @@ async def with_model(engine: Callable[[ModelClient], Answerer]) -> AsyncIterator
 
 #: Every engine, ready to answer.
 ENGINES: dict[EngineName, Callable[[], AbstractAsyncContextManager[Answerer]]] = {
+    "extractive": lambda: nullcontext(ExtractiveAnswerer()),
     "direct": lambda: with_model(DirectAnswerer),
     "agent": lambda: with_model(AgentAnswerer),
 }

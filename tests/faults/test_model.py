@@ -554,6 +554,23 @@ class TestBreaker:  # LLM-15
         assert reasons <= {"context-overflow", "content-filter"}
         assert len(server.requests) >= FAILURES + 2
 
+    async def test_a_service_that_hangs_is_left_alone_and_one_for_which_there_was_no_time_is_not(
+        self, engine: Engine
+    ) -> None:
+        async def at_once(seconds: float) -> None:
+            pass
+
+        async def reasons(patience: Patience, within: float) -> set[str]:
+            async with (
+                answering(lambda request: Reply(fault="hang")) as server,
+                model_client(server.url, patience) as client,
+            ):
+                return {(await outcome(engine(client), task(within=within))).reason for _ in range(FAILURES + 1)}
+
+        impatient = Patience(first_chunk=0.02, next_chunk=0.02, sleep=at_once)
+        assert await reasons(impatient, within=10) == {"timeout", "circuit-open"}
+        assert await reasons(Patience(), within=0.05) == {"timeout"}
+
 
 class Egress:
     """Every address this process connects to or looks up while it watches."""

@@ -11,6 +11,7 @@ Kind: TypeAlias = Literal["definition", "procedure", "comparison", "list", "reas
 Wanted: TypeAlias = Literal["number", "time", "person", "place", "any"]
 
 _KINDS: tuple[tuple[Kind, str], ...] = (
+    ("reason", r"^(?:so |and |but )?why\b"),
     (
         "comparison",
         r"\bdifferen(?:ce|t|ces|tiate)\b|\bdiffers?\b|\bcompar(?:e|ed|ing|ison)\b|\bversus\b|\bvs\b|\bbetter than\b"
@@ -19,15 +20,20 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     (
         "procedure",
         r"\bhow (?:do|can|should|would|could|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b|\b(?:command|commands)\b"
-        r"|\bprocedure\b|\bwhat do i (?:do|type|run|need to do)\b|^(?:install|set up|configure|create|build|run)\b",
+        r"|\bprocedure\b|\bwhat (?:do|must|should|can) i (?:do|type|run|need to do)\b"
+        r"|^(?:install|set up|configure|create|build|run)\b",
     ),
     (
         "list",
-        r"\b(?:what|which) (?:are|were)\b|\blist\b|\bname (?:the|all|some|two|three|four|five|\d)\b"
+        r"\b(?:what|which) (?:are|were)\b|^(?:please |can you |could you )*(?:list|enumerate)\b"
+        r"|\bname (?:the|all|some|two|three|four|five|\d)\b"
         r"|\b(?:what|which) (?:\w+ ){0,2}(?:types|kinds|ways|options|methods|parts|components|steps|reasons|advantages"
         r"|disadvantages|benefits|features|levels|layers|modes|stages|rules|tools|formats)\b",
     ),
-    ("reason", r"^why\b|\bwhy (?:do|does|is|are|should|would|did|was|were|can)\b|\bwhat (?:is the reason|causes?)\b"),
+    (
+        "reason",
+        r"\bwhy(?:\?|$)|\bwhy (?:do|does|is|are|should|would|did|was|were|can)\b|\bwhat (?:is the reason|causes?)\b",
+    ),
     (
         "definition",
         r"^(?:so |and |but |ok |okay )?(?:what|who)(?:'s| is| are| was| were) (?:an? |the )?(?:\S+ ?){1,4}\??$"

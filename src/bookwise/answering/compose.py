@@ -1,24 +1,30 @@
 """Passages and a question → the units of an answer, chosen across passages and put in reading order."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from bookwise.answering.asked import Asked
-from bookwise.answering.select import Found, Place, found_units, places_of
+from bookwise.answering.asked import Asked, Kind
+from bookwise.answering.select import Found, Place, places_of, suited_units
 from bookwise.domain.answers import Passage
 
 SENTENCES_MAX = 3
 RUN_MAX = 12  #: items of one list
 CODE_LINES_MAX = 40
 RELATIVE_LEAST = 0.6  #: what a further sentence must score, against the best one
+BLOCK_LEAST = 0.8  #: the same for a further list, table or code, and where the first one should say it all
 SAME = 0.7  #: share of its words from which a unit repeats another one
 
+_SAYS_IT_ALL: tuple[Kind, ...] = ("procedure", "list", "comparison")
 _DANGLING = re.compile(
-    r"^\W*(?:it|its|this|that|these|those|they|their|he|she|such|however|but|and|so|then|therefore|thus|hence|also"
-    r"|otherwise|instead|here|both)\b",
-    re.IGNORECASE,
+    r"(?i:^\W*(?:it|its|they|their|he|she|such|however|but|and|so|then|therefore|thus|hence|also|otherwise|instead|here"
+    r"|both|another|as a result|after that|(?:for|in|with|because of) this|the (?:former|latter|others?)"
+    r"|(?:this|that|these|those)(?! (?:book|chapter|lesson|section|guide|course)\b))\b)"
+    r"|^\$\$|^[a-z]+ "
 )
+_GOES_ON = re.compile(r"^\W*(?:finally|next|then|now|lastly|afterwards|second|third)\b", re.IGNORECASE)
+_NOTE_TITLE = re.compile(r"^(?:note|tip|info|caution|warning|danger|important)\b[^.!?]*$", re.IGNORECASE)
+_WHOLE = re.compile(r"[.!?…][\"'”’)\]*_`]*$")
 _BLOCKS = ("item", "code", "table")
 
 
@@ -32,38 +38,57 @@ class Picked:
 
 def composed(question: Asked, passages: Sequence[Passage]) -> list[Picked]:
     """What answers the question: the best sentences, each with the list, code or table that belongs to it."""
-    found = found_units(question, passages)
-    if not found:
-        return []
+    found = suited_units(question, passages)
+    chosen = [candidate for candidate in found if _may_lead(question, candidate)] or found[:1]
     picked: dict[tuple[int, int], Picked] = {}
-    for candidate in found:
-        if candidate.score < RELATIVE_LEAST * found[0].score:
-            break
-        if not _may_lead(question, candidate) or any(_repeats(candidate.place, p.place) for p in picked.values()):
+    for candidate in chosen:
+        if picked and not _adds(question, candidate, chosen[0].score, picked.values()):
             continue
         parts = {(p.passage.number, p.place.index): p for p in _with_blocks(question, candidate)}
         if not picked or _sentence_count(picked | parts) <= SENTENCES_MAX:
             picked |= parts
-    order = list(dict.fromkeys(number for number, _ in picked))
+    order = _order(question, picked.values())
     return sorted(picked.values(), key=lambda part: (order.index(part.passage.number), part.place.index))
 
 
+def _order(question: Asked, picked: Iterable[Picked]) -> list[int]:
+    """The passages as they follow each other: the best first, or what to do before what is said about it."""
+    parts = list(picked)
+    if question.kind == "procedure":
+        parts.sort(key=lambda part: part.place.unit.kind not in _BLOCKS)
+    return list(dict.fromkeys(part.passage.number for part in parts))
+
+
+def _adds(question: Asked, candidate: Found, best: float, picked: Collection[Picked]) -> bool:
+    """Whether a further unit is good enough, and says something new. One list, table or code is enough, unless the
+    same passage has more of them."""
+    block = candidate.unit.kind in _BLOCKS or _announces(candidate.place)
+    strict = block or question.kind in _SAYS_IT_ALL
+    if candidate.score < (BLOCK_LEAST if strict else RELATIVE_LEAST) * best:
+        return False
+    blocks = {part.passage.number for part in picked if part.place.unit.kind in _BLOCKS}
+    if block and blocks and candidate.passage.number not in blocks:
+        return False
+    return not any(_repeats(candidate.place, part.place) for part in picked)
+
+
 def _sentence_count(picked: dict[tuple[int, int], Picked]) -> int:
-    """How long the answer is; a whole list counts as one sentence."""
+    """How long the answer is; a whole list counts as one sentence, code and tables as none."""
     items = {key for key, part in picked.items() if part.place.unit.kind == "item"}
-    return len(picked) - sum((number, at + 1) in items for number, at in items)
+    blocks = sum(part.place.unit.kind in ("code", "table") for part in picked.values())
+    return len(picked) - blocks - sum((number, at + 1) in items for number, at in items)
 
 
 def _may_lead(question: Asked, candidate: Found) -> bool:
     """Code and tables answer procedures, lists and comparisons; elsewhere they only stand beside a sentence. What
-    announces a list is no answer where no list is wanted."""
+    announces a list is no answer where no list is wanted, and the title of a note never is."""
     if candidate.unit.kind == "code":
-        return question.kind == "procedure"
+        return question.kind == "procedure" and _is_short(candidate.place)
     if candidate.unit.kind == "table":
-        return question.kind in ("procedure", "list", "comparison", "fact")
+        return question.kind in ("list", "comparison", "fact")
     if _announces(candidate.place) and question.kind not in ("procedure", "list"):
         return False
-    return bool(candidate.place.own)
+    return bool(candidate.place.own) and not _NOTE_TITLE.match(candidate.unit.text)
 
 
 def _repeats(one: Place, other: Place) -> bool:
@@ -72,49 +97,87 @@ def _repeats(one: Place, other: Place) -> bool:
 
 
 def _with_blocks(question: Asked, choice: Found) -> Iterator[Picked]:
-    """The unit with what belongs to it: its list, the code it announces, the sentence it refers back to."""
+    """The unit with what belongs to it: its list, the code it announces, the sentences it refers back to."""
     places = places_of(choice.passage)
-    at = places.index(choice.place)
-    first, last = at, at
-    if choice.unit.kind == "item" and question.kind in ("list", "procedure"):
-        first, last = _run(places, at)
-    if choice.unit.kind in _BLOCKS and first and _introduces(choice, places[first - 1]):
+    first = last = places.index(choice.place)
+    whole = choice.unit.kind == "item" and question.kind in ("list", "procedure")
+    if whole:
+        first, last = _run(places, first)
+    if first and choice.unit.kind in _BLOCKS and _introduces(places[first - 1], places[first], whole=whole):
         first -= 1
-    elif choice.unit.kind == "sentence" and first and _DANGLING.match(choice.unit.text):
-        first -= places[first - 1].unit.kind == "sentence"
+    first = _understood_from(places, first)
     last = _announced(question, places, last)
-    for place in places[first : last + 1]:
+    steps = _earlier_steps(places, first) if question.kind == "procedure" else []
+    for place in (*steps, *places[first : last + 1]):
         yield Picked(choice.passage, place)
 
 
 def _run(places: Sequence[Place], at: int) -> tuple[int, int]:
     """The list around an item, as far as it may be long."""
     first = last = at
-    while first and places[first - 1].unit.kind == "item" and at - first < RUN_MAX:
+    while first and places[first - 1].unit.kind == "item" and at - first < RUN_MAX - 1:
         first -= 1
     while last + 1 < len(places) and places[last + 1].unit.kind == "item" and last - first + 1 < RUN_MAX:
         last += 1
     return first, last
 
 
-def _introduces(choice: Found, before: Place) -> bool:
-    return before.unit.kind == "sentence" and (choice.unit.kind == "code" or _announces(before))
+def _introduces(before: Place, block: Place, *, whole: bool) -> bool:
+    """Whether a sentence leads to the block below it: to code and whole lists always, to a table with a colon, and
+    to a single item where that is no sentence itself."""
+    if before.unit.kind != "sentence" or before.index + 1 != block.index:
+        return False
+    if block.unit.kind == "item" and not whole:
+        return _announces(before) and not _WHOLE.search(block.unit.text)
+    return block.unit.kind != "table" or _announces(before)
+
+
+def _understood_from(places: Sequence[Place], at: int) -> int:
+    """Where to begin so that a sentence does not lean on what the reader has not seen."""
+    if not at or not leans(places[at]):
+        return at
+    before = places[at - 1]
+    if before.unit.kind != "sentence" or before.index + 1 != places[at].index:
+        return at
+    return _understood_from(places, at - 1) if before.unit.text.startswith("$$") else at - 1
+
+
+def leans(place: Place) -> bool:
+    """Whether a sentence can only be understood after another one."""
+    return place.unit.kind == "sentence" and bool(_DANGLING.match(place.unit.text))
+
+
+def _earlier_steps(places: Sequence[Place], at: int) -> list[Place]:
+    """The commands before a step that only goes on, each with the sentence that announces it."""
+    steps: list[Place] = []
+    if not _GOES_ON.match(places[at].unit.text):
+        return steps
+    for index in range(at - 1, 0, -1):
+        lead, code = places[index - 1], places[index]
+        if code.unit.kind == "code" and _announces(lead) and _is_short(code) and len(steps) < 2 * (SENTENCES_MAX - 1):
+            steps[:0] = [lead, code]
+    return steps
 
 
 def _announces(place: Place) -> bool:
     return place.unit.kind == "sentence" and place.unit.text.rstrip("*_").endswith(":")
 
 
+def _is_short(place: Place) -> bool:
+    return place.unit.text.count("\n") <= CODE_LINES_MAX
+
+
 def _announced(question: Asked, places: Sequence[Place], at: int) -> int:
-    """Where the answer ends that begins here: a colon brings what follows it, a procedure its next code."""
+    """Where the answer ends that begins here: a colon brings what follows it, a procedure its next code, and a
+    sentence that does not end its formula."""
     following = at + 1
     if following >= len(places):
         return at
-    kind = places[following].unit.kind
-    if not (_announces(places[at]) or (question.kind == "procedure" and kind == "code")):
-        return at
-    if kind == "item":
-        return _run(places, following)[1]
-    if kind == "table" or (kind == "code" and places[following].unit.text.count("\n") <= CODE_LINES_MAX):
+    text, unit = places[at].unit.text, places[following].unit
+    if unit.text.startswith("$$") and not _WHOLE.search(text):
         return following
-    return at
+    if not (_announces(places[at]) or (question.kind == "procedure" and unit.kind == "code")):
+        return at
+    if unit.kind == "item":
+        return _run(places, following)[1]
+    return following if unit.kind == "table" or (unit.kind == "code" and _is_short(places[following])) else at

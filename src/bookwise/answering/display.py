@@ -1,6 +1,7 @@
 """A unit as it stands in the book → the same as it reads in an answer."""
 
 import re
+from collections.abc import Sequence
 
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]+)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
@@ -8,6 +9,7 @@ _REFERENCE = re.compile(r"\[([^\]]+)\]\[[^\]]*\]")
 _ADMONITION = re.compile(r"^\s*(?::::+\s*\w*[^\n]*|!!!\s*\w+[^\n]*|\?\?\?\+?\s*\w+[^\n]*)\n?", re.MULTILINE)
 _FOOTNOTE = re.compile(r"\[\^[^\]]+\]")
 _MARKER = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
+_NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _QUOTE = re.compile(r"^\s*>\s?", re.MULTILINE)
 _CODE = re.compile(r"(`[^`\n]+`)")
@@ -32,6 +34,7 @@ def item(text: str) -> str:
     return prose(_MARKER.sub("", text))
 
 
-def is_numbered(text: str) -> bool:
-    """Whether a list item is a numbered step."""
-    return bool(re.match(r"\s*\d{1,3}[.)]\s", text))
+def is_numbered_list(items: Sequence[str]) -> bool:
+    """Whether items are the steps of a numbered list from its beginning, and none is missing between them."""
+    numbers = [int(found.group(1)) if (found := _NUMBER.match(text)) else 0 for text in items]
+    return numbers == list(range(1, len(items) + 1)) or set(numbers) == {1}

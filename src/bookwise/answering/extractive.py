@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator, Iterator, Sequence
 
 from bookwise.answering.asked import asked
-from bookwise.answering.compose import Picked, composed
-from bookwise.answering.display import is_numbered, item, prose
+from bookwise.answering.compose import Picked, composed, leans
+from bookwise.answering.display import is_numbered_list, item, prose
 from bookwise.domain.answers import Citation, EngineName, Said, SearchStarted, Usage
 from bookwise.ports import AnswerTask, Written
 
@@ -24,34 +24,58 @@ class ExtractiveAnswerer:
 def _pieces(picked: Sequence[Picked]) -> Iterator[str]:
     """The parts as Markdown: sentences run on, everything else stands apart."""
     before: Picked | None = None
-    step = 0
+    for group in _groups(picked):
+        yield from _group(before, group)
+        before = group[-1]
+
+
+def _groups(picked: Sequence[Picked]) -> Iterator[list[Picked]]:
+    """The items of one list together, everything else alone."""
+    group: list[Picked] = []
     for part in picked:
-        step = step + 1 if part.place.unit.kind == "item" else 0
-        yield _gap(before, part) + _text(part, step)
-        before = part
+        if group and not _same_list(group[-1], part):
+            yield group
+            group = []
+        group.append(part)
+    if group:
+        yield group
+
+
+def _same_list(before: Picked, part: Picked) -> bool:
+    return before.passage == part.passage and before.place.unit.kind == part.place.unit.kind == "item"
+
+
+def _group(before: Picked | None, group: Sequence[Picked]) -> Iterator[str]:
+    numbered = is_numbered_list([part.place.unit.text for part in group])
+    for step, part in enumerate(group, 1):
+        marker = "" if len(group) == 1 else f"{step}. " if numbered else "- "
+        gap = "\n" if step > 1 else _gap(before, part) + _lead(before, part, alone=len(group) == 1)
+        yield gap + marker + _text(part)
 
 
 def _gap(before: Picked | None, part: Picked) -> str:
     if before is None:
         return ""
     kinds = (before.place.unit.kind, part.place.unit.kind)
-    if kinds == ("item", "item"):
-        return "\n"
     return " " if kinds == ("sentence", "sentence") and before.passage == part.passage else "\n\n"
 
 
-def _text(part: Picked, step: int = 1) -> str:
+def _lead(before: Picked | None, part: Picked, *, alone: bool) -> str:
+    """The heading of a block that no sentence leads to, or of a sentence that leans on one that is not there."""
+    kind = part.place.unit.kind
+    led = before is not None and before.passage == part.passage
+    if led or (kind == "item" and alone) or (kind == "sentence" and not leans(part.place)):
+        return ""
+    return f"**{prose(part.place.heading)}**\n\n"
+
+
+def _text(part: Picked) -> str:
+    """A part with its number; nothing when nothing of it can be read."""
     unit, number = part.place.unit, f"[{part.passage.number}]"
-    match unit.kind:
-        case "code" | "table":
-            return f"{unit.text}\n\n{number}"
-        case "item":
-            marker = f"{step}." if is_numbered(unit.text) else "-"
-            said = item(unit.text)
-            return f"{marker} {said} {number}" if said else ""
-        case _:
-            said = prose(unit.text)
-            return f"{said} {number}" if said else ""
+    if unit.kind in ("code", "table"):
+        return f"{unit.text}\n\n{number}"
+    said = item(unit.text) if unit.kind == "item" else prose(unit.text)
+    return f"{said} {number}" if said else ""
 
 
 def _citations(picked: Sequence[Picked]) -> tuple[Citation, ...]:

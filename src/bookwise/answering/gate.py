@@ -1,5 +1,6 @@
 """Pieces of a streamed answer → checked sentences, each as soon as it is whole."""
 
+import re
 from collections.abc import Sequence
 
 from bookwise.answering.cite import cited_piece, with_numbers
@@ -7,6 +8,10 @@ from bookwise.answering.claims import claims_something
 from bookwise.answering.grounding import Checked, best_passage, supported
 from bookwise.answering.pieces import Piece, first_piece, last_piece
 from bookwise.domain.answers import Passage
+
+LONGEST = 4_000  #: characters after which text without an end is released as it is
+_ENDS = re.compile(r"[.!?…:\n|`]")
+_LATE = 8  #: that a sentence has ended shows when the next one has begun
 
 
 class SentenceGate:
@@ -27,8 +32,11 @@ class SentenceGate:
     def feed(self, piece: str) -> list[Checked]:
         """What has become whole with this piece of text."""
         self._waiting += piece
+        fresh = max(len(self._waiting) - len(piece) - _LATE, 0)
+        if len(self._waiting) <= LONGEST and not _ENDS.search(self._waiting, fresh):
+            return []
         released, known = [], tuple(self._passages.values())
-        while whole := first_piece(self._waiting, known):
+        while whole := self._whole(known):
             released.append(self._release(whole, known))
         return released
 
@@ -36,8 +44,14 @@ class SentenceGate:
         """What was still waiting; the answer has ended."""
         released, known = [], tuple(self._passages.values())
         while self._waiting:
-            released.append(self._release(first_piece(self._waiting, known) or last_piece(self._waiting, known), known))
+            released.append(self._release(self._whole(known) or last_piece(self._waiting, known), known))
         return released
+
+    def _whole(self, known: Sequence[Passage]) -> Piece | None:
+        """The first piece that has an end, or that is so long that nobody waits for one."""
+        seen = self._waiting[:LONGEST]
+        too_long = Piece("sentence", seen) if len(self._waiting) > LONGEST else None
+        return first_piece(seen, known) or too_long
 
     def _release(self, piece: Piece, known: Sequence[Passage]) -> Checked:
         self._waiting = self._waiting[len(piece.text) :]

@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
 from math import log
+from typing import TypeAlias
 
 from bookwise.answering.asked import Asked, Wanted
 from bookwise.answering.sentences import Unit, units
@@ -18,6 +19,7 @@ PASSAGE_WEIGHT = 0.35
 PAIR_WEIGHT = 0.15
 WANTED_WEIGHT = 0.15
 DEFINES_WEIGHT = 0.35
+STEPS_WEIGHT = 0.2
 
 _NUMBER_WORDS = (
     "one two three four five six seven eight nine ten dozen hundred thousand million half third quarter twice once"
@@ -35,14 +37,16 @@ _WANTED: dict[Wanted, re.Pattern[str]] = {
 _DEFINES = re.compile(
     r"\b(?:is|are|means|refers? to|stands? for|describes?|denotes?|was|were|consists? of|lets?|allows?|provides?)\b"
 )
+_STEP = re.compile(r"^\s*\d{1,3}[.)]\s|^(?:`{3,}|~{3,})\s*(?:bash|sh|shell|zsh|console|powershell|cmd)\b|:[*_]*\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A unit where it stands: its own words, and those of its heading and of the unit before it."""
+    """A unit where it stands: under which heading, its own words, and those of the headings and the unit before."""
 
-    index: int
+    index: int  #: among all units of the passage, headings included
     unit: Unit
+    heading: str
     own: frozenset[str]
     near: frozenset[str]
     pairs: frozenset[tuple[str, str]]
@@ -65,13 +69,26 @@ class Found:
         return self.place.index
 
 
+_Fit: TypeAlias = Callable[[Asked, Place, dict[str, float]], float]
+
+
 def found_units(question: Asked, passages: Sequence[Passage]) -> list[Found]:
-    """Every unit that could be part of an answer, best first; ties in reading order."""
+    """Every unit that could be part of an answer, the one that fits the question best first; ties in reading order."""
+    return _ranked(question, passages, _fit)
+
+
+def suited_units(question: Asked, passages: Sequence[Passage]) -> list[Found]:
+    """The same by how well they read as its answer: what is to be done first where that was asked, and a table only
+    for one row that fits, not for the many words it has."""
+    return _ranked(question, passages, _suit)
+
+
+def _ranked(question: Asked, passages: Sequence[Passage], fit: _Fit) -> list[Found]:
     places = [(passage, place) for passage in passages for place in places_of(passage)]
     weights = _weights(question, [place for _, place in places])
     best = max((passage.score for passage in passages), default=0.0) or 1.0
     found = [
-        Found(passage, place, _fit(question, place, weights) + PASSAGE_WEIGHT * passage.score / best)
+        Found(passage, place, fit(question, place, weights) + PASSAGE_WEIGHT * passage.score / best)
         for passage, place in places
     ]
     return sorted(found, key=lambda f: (-f.score, f.passage.number, f.index))
@@ -80,22 +97,22 @@ def found_units(question: Asked, passages: Sequence[Passage]) -> list[Found]:
 def places_of(passage: Passage) -> tuple[Place, ...]:
     """The units of a passage in reading order, without its headings."""
     where = passage.chunk.locator
-    return _places(passage.chunk.text, " ".join((where.page_title, *where.heading_path)))
+    return _places(passage.chunk.text, (where.page_title, *where.heading_path))
 
 
 @lru_cache(maxsize=512)
-def _places(text: str, title: str) -> tuple[Place, ...]:
-    heading = content_words(title)
+def _places(text: str, titles: tuple[str, ...]) -> tuple[Place, ...]:
+    title, heading = titles[-1], content_words(" ".join(titles))
     before: frozenset[str] = frozenset()
     places = []
     for index, unit in enumerate(units(text)):
         sequence = [word for word in words(unit.text) if carries(word)]
         own = frozenset(sequence)
         if unit.kind == "heading":
-            heading = heading | own
+            title, heading = unit.text.strip("# "), heading | own
             continue
         pairs = frozenset(pairwise(sequence))
-        places.append(Place(index, unit, own, heading | before, pairs))
+        places.append(Place(index, unit, title, own, heading | before, pairs))
         before = own
     return tuple(places)
 
@@ -119,6 +136,22 @@ def _fit(question: Asked, place: Place, weights: dict[str, float]) -> float:
     if question.kind == "definition" and own and _is_definition(question, place.unit):
         fit += DEFINES_WEIGHT
     return fit
+
+
+def _suit(question: Asked, place: Place, weights: dict[str, float]) -> float:
+    if place.unit.kind == "table" and question.kind != "comparison":
+        return max(_fit(question, row, weights) for row in _rows(place))
+    fit = _fit(question, place, weights)
+    if question.kind == "procedure" and _STEP.search(place.unit.text) and question.terms & (place.own | place.near):
+        fit += STEPS_WEIGHT
+    return fit
+
+
+def _rows(table: Place) -> list[Place]:
+    """The rows of a table, each as if it stood alone below the head."""
+    head, *rows = table.unit.text.splitlines()
+    sequences = [[word for word in words(f"{head}\n{row}") if carries(word)] for row in rows or [""]]
+    return [replace(table, own=frozenset(row), pairs=frozenset(pairwise(row))) for row in sequences]
 
 
 def _is_definition(question: Asked, unit: Unit) -> bool:

@@ -4,7 +4,8 @@ import re
 from functools import lru_cache
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?(?:[._/-][^\W_]+)*", re.UNICODE)
-_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_A-Za-z]+")
+_PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_JOIN = re.compile(r"[._/-]")
 
 _STOP = """
 a about above after again against all also am an and any are as at be because been before being below between both
@@ -76,7 +77,8 @@ def words(text: str) -> list[str]:
 
 @lru_cache(maxsize=65_536)
 def _spellings(token: str) -> tuple[str, ...]:
-    parts = _PART.findall(token)
+    pieces = _JOIN.split(token)
+    parts = [part for piece in pieces for part in (_PART.findall(piece) if piece.isascii() else [piece])]
     if len(parts) < 2 or "'" in token or "’" in token:
         return (stem(token),)
     return (token.lower(), *map(stem, parts))
@@ -88,7 +90,7 @@ def content_words(text: str) -> frozenset[str]:
     return frozenset(word for word in words(text) if carries(word))
 
 
-_STOP_STEMS = STOP_WORDS | frozenset(stem(word) for word in STOP_WORDS)
+_STOP_STEMS = STOP_WORDS | frozenset(map(stem, STOP_WORDS - {"really"}))  # a real robot is no simulated one
 
 
 def carries(word: str) -> bool:

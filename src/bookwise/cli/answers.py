@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 from bookwise.answering.phrases import title
 from bookwise.cli.output import console, printable
 from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, Passage, Said, SearchStarted
+from bookwise.domain.books import Chunk
 from bookwise.schemas.answers import Account, account_of
 
 if TYPE_CHECKING:
     from rich.live import Live
     from rich.markdown import Markdown
 
+REPEATED_MIN = 20  #: fewer characters are alike by chance
 SEARCHING = "Searching the book …"
 
 _FENCE = ("```", "~~~")
@@ -63,7 +65,7 @@ class Plain:
         sys.stdout.flush()
 
     def passage(self, text: str) -> None:
-        self.line(text)
+        self.line(f"\n{text}\n")
 
 
 class Screen:
@@ -91,12 +93,18 @@ class Screen:
         from rich.style import Style
         from rich.text import Text
 
-        linked = Style(link=printable(link)) if link.startswith(("https://", "http://")) else Style()
-        shown = Text(printable(text), style=Style.parse(style) + linked)
-        console().print(Padding(shown, (0, 0, 0, indent)))
+        shown = Text(printable(text), style=style)
+        if not link:
+            console().print(Padding(shown, (0, 0, 0, indent)))
+            return
+        if link.startswith(("https://", "http://")):
+            shown.stylize(Style(link=printable(link)))
+        console().print(Text(" " * indent) + shown, soft_wrap=True)  # a broken address cannot be copied
 
     def passage(self, text: str) -> None:
+        console().print()
         console().print(_markdown(printable(text)))
+        console().print()
 
     def _draw(self, block: str) -> None:
         from rich.live import Live
@@ -181,6 +189,7 @@ async def followed(events: AsyncGenerator[AnswerEvent], on: Paper) -> Answer:
     finally:
         status.clear()
         on.end()
+        on.line("")
 
 
 def write_notes(told: Account, on: Paper) -> None:
@@ -214,6 +223,15 @@ def write_sources_briefly(told: Account, on: Paper) -> None:
 def shown_passages(told: Account) -> Sequence[Passage]:
     """The passages a reader sees named: cited, or the closest of a refusal."""
     return [citation.passage for citation in told.citations] or told.nearest
+
+
+def whole_text(chunks: Sequence[Chunk]) -> str:
+    """A lesson's text, with what its chunks repeat of one another said once."""
+    text = ""
+    for chunk in chunks:
+        repeated = next((n for n in range(len(chunk.text), REPEATED_MIN, -1) if text.endswith(chunk.text[:n])), 0)
+        text += chunk.text[repeated:] if repeated else f"\n\n{chunk.text}"
+    return text.strip()
 
 
 def summary(told: Account) -> str:

@@ -80,7 +80,6 @@ async def _answer(asked: Asked, settings: Settings, on: Paper | None) -> Answer:
 
 
 def _write_rest(told: Account, on: Paper) -> None:
-    on.line("")
     write_notes(told, on)
     write_sources(told, on)
     on.line(summary(told), style="dim")

@@ -3,9 +3,8 @@
 import gc
 import re
 import sys
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Protocol
@@ -14,7 +13,7 @@ import typer
 from anyio import CancelScope
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from bookwise.answering.ask import AskKit, ask
+from bookwise.answering.ask import AskKit
 from bookwise.answering.phrases import title
 from bookwise.cli.answers import (
     Paper,
@@ -22,14 +21,16 @@ from bookwise.cli.answers import (
     paper,
     shown_passages,
     summary,
+    whole_text,
     write_notes,
     write_sources_briefly,
 )
 from bookwise.cli.ask import EngineOption, ModuleOption
+from bookwise.cli.memory import Forgetful, Kept, Memory
 from bookwise.cli.output import BookOption, printable, settings_of
-from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, Blocked, Passage, Question, Said
+from bookwise.domain.answers import Answer, Passage, Question
 from bookwise.domain.errors import BookwiseError, InvalidInput
-from bookwise.domain.threads import LIVE_MESSAGES_MAX, Message, Thread, checked_thread_id
+from bookwise.domain.threads import Thread
 from bookwise.library import book_for, settings_for
 from bookwise.ports import ThreadStore
 from bookwise.retrieval import read
@@ -103,78 +104,6 @@ async def _opened(settings: Settings, keeps: bool) -> AsyncIterator[tuple[AskKit
     else:
         async with open_search(settings) as search, open_answers(settings, search) as kit:
             yield kit, None
-
-
-class Memory(Protocol):
-    """What was said in this chat."""
-
-    def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
-        """The answer's events; question and answer are remembered, also when the answer is stopped."""
-
-    def forget(self) -> None:
-        """Begins anew."""
-
-
-class Forgetful:
-    """Remembers until the chat is over."""
-
-    def __init__(self, kit: AskKit) -> None:
-        self._kit = kit
-        self._messages: list[Message] = []
-
-    async def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
-        said, answer = "", None
-        try:
-            async with aclosing(ask(question, self._kit, history=self._messages)) as events:
-                async for event in events:
-                    if isinstance(event, Said):
-                        said += event.text
-                    elif isinstance(event, AnswerFinished):
-                        answer = event.answer
-                    yield event
-        finally:
-            self._remember(question, answer, said)
-
-    def forget(self) -> None:
-        self._messages.clear()
-
-    def _remember(self, question: Question, answer: Answer | None, said: str) -> None:
-        text = answer.text if answer else said
-        if not text.strip() or isinstance(answer, Blocked):
-            return
-        complete = answer is not None and account_of(answer).outcome != "interrupted"
-        now = datetime.now(UTC)
-        self._messages += (
-            Message(role="user", content=question.text, timestamp=now),
-            Message(role="assistant", content=text, timestamp=now, complete=complete),
-        )
-        del self._messages[:-LIVE_MESSAGES_MAX]
-
-
-class Kept:
-    """Remembers in the store, in one thread until it is told to begin anew."""
-
-    def __init__(self, kit: AskKit, threads: ThreadStore) -> None:
-        self._kit = kit
-        self._threads = threads
-        self.thread_id: str | None = None  #: none before the first question: an empty thread is not worth keeping
-
-    async def resume(self, thread_id: str) -> Thread:
-        thread = await self._threads.thread(checked_thread_id(thread_id))
-        self.thread_id = thread.id
-        return thread
-
-    async def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
-        from bookwise.answering.converse import converse
-
-        if self.thread_id is None:
-            self.thread_id = (await self._threads.create(book_id=question.book_id)).id
-        async with aclosing(converse(question, self.thread_id, kit=self._kit, threads=self._threads)) as events:
-            async for event in events:
-                yield event
-
-    def forget(self) -> None:
-        self.thread_id = None
 
 
 class Ask(Protocol):
@@ -279,7 +208,7 @@ class Talk:
             where = passage.chunk.locator
             self._paper.line(f"[{passage.number}] {title(passage)}  similarity {passage.score:.2f}", style="bold")
             self._paper.line(where.url or where.source_file, style="cyan", link=where.url)
-            self._paper.passage(f"\n{passage.chunk.text}\n")
+            self._paper.passage(passage.chunk.text)
 
     def _read_lesson(self, number: str | None) -> None:
         by_number = {str(passage.number): passage for passage in self._shown}
@@ -290,8 +219,7 @@ class Talk:
             return
         chunk, search = passage.chunk, self._kit.search
         whole = partial(read.lesson, index=search.index, catalog=search.catalog)
-        for part in self._portal.call(whole, chunk.locator.book_id, chunk.lesson_id):
-            self._paper.passage(f"{part.text}\n")
+        self._paper.passage(whole_text(self._portal.call(whole, chunk.locator.book_id, chunk.lesson_id)))
 
     @property
     def _shown(self) -> list[Passage]:
@@ -349,7 +277,7 @@ def _say_goodbye(memory: Memory, ctx: typer.Context) -> None:
     if isinstance(memory, Kept) and memory.thread_id is not None:
         data_dir = (ctx.obj or {}).get("data_dir")
         where = f" --data-dir {data_dir}" if data_dir else ""
-        _note(f"Kept. Go on with: bookwise{where} chat --resume {memory.thread_id}")
+        _note(f"Kept. Go on with:\n  bookwise{where} chat --resume {memory.thread_id}")
 
 
 def _note(text: str) -> None:

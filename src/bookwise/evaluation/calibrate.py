@@ -1,6 +1,6 @@
 """A book and its questions → its own scale of similarity, with what it does compared to the present one."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
@@ -19,6 +19,7 @@ STRENGTH_MAX = 4.0
 STRAIGHT = Calibration(knots=((0.0, 0.0), (STRENGTH_MAX, 1.0)))  #: similarities on it tell the strengths themselves
 
 _TEMPLATES = ("What is {}?", "How does {} work?")
+_QUESTION_WORDS = frozenset("how what when where which who why".split())
 _HEADING_LENGTHS = range(3, 81)
 _GENERIC = """
 about this book|acknowledgements|advantages|answers|appendix|background|before you begin|best practices|bibliography
@@ -33,6 +34,7 @@ about this book|acknowledgements|advantages|answers|appendix|background|before y
 GENERIC_HEADINGS = frozenset(heading.strip() for heading in _GENERIC.split("|"))
 
 OnMatched = Callable[[str], None]
+FindEvidence = Callable[[str, Calibration], Awaitable[Evidence]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,7 @@ class Samples:
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
     from_headings: bool  #: the book has no answerable questions of its own
-    foreign: bool  #: the book has no off-topic questions of its own
+    foreign: bool  #: the book has no questions of its own that it must refuse
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,12 +73,12 @@ class CalibrationRun:
 def samples_of(questions: Sequence[ValidationQuestion], chunks: Iterable[Chunk]) -> Samples:
     """The book's own questions; headings and foreign questions stand in for what it lacks."""
     own = tuple(question.text for question in questions if question.kind == "answerable")
-    off_topic = tuple(question.text for question in questions if question.kind == "off-topic")
+    refused = tuple(question.text for question in questions if question.kind in ("off-topic", "near-miss"))
     return Samples(
         positives=own or heading_questions(chunks),
-        negatives=off_topic or FOREIGN_QUESTIONS,
+        negatives=refused or FOREIGN_QUESTIONS,
         from_headings=not own,
-        foreign=not off_topic,
+        foreign=not refused,
     )
 
 
@@ -84,9 +86,15 @@ def heading_questions(chunks: Iterable[Chunk]) -> tuple[str, ...]:
     """Questions made out of a book's headings, taken evenly from its beginning to its end."""
     titles = (" ".join((chunk.locator.section_title or "").split()) for chunk in chunks)
     headings = list(dict.fromkeys(title for title in titles if _says_something(title)))
-    made = [template.format(heading.rstrip("?.!:")) for heading in headings for template in _TEMPLATES]
+    made = [question for heading in headings for question in _asked_about(heading.rstrip("?.!: "))]
     step = max(1.0, len(made) / HEADING_QUESTIONS_MAX)
     return tuple(made[int(place * step)] for place in range(min(len(made), HEADING_QUESTIONS_MAX)))
+
+
+def _asked_about(heading: str) -> tuple[str, ...]:
+    if heading.casefold().split()[0] in _QUESTION_WORDS:
+        return (f"{heading}?",)
+    return tuple(template.format(heading) for template in _TEMPLATES)
 
 
 def _says_something(heading: str) -> bool:
@@ -98,19 +106,19 @@ async def calibrated(
     book: Book, samples: Samples, kit: SearchKit, *, on_matched: OnMatched = lambda text: None
 ) -> CalibrationRun:
     """Fits the map on the samples and compares it with the one in use."""
-    straight = _with_scale(kit, STRAIGHT)
 
-    async def strengths(text: str) -> Strengths:
+    async def evidence(text: str, scale: Calibration) -> Evidence:
         on_matched(text)
-        return _strengths(await _evidence(text, book.id, straight))
+        question = Question(text=text, book_id=book.id)
+        return await Gathering(question=question, kit=_with_scale(kit, scale)).evidence(text)
 
-    positives = {text: await strengths(text) for text in samples.positives}
-    negatives = {text: await strengths(text) for text in samples.negatives}
+    positives = {text: _strengths(await evidence(text, STRAIGHT)) for text in samples.positives}
+    negatives = {text: _strengths(await evidence(text, STRAIGHT)) for text in samples.negatives}
     dropped = _in_the_book(positives, negatives) if samples.foreign else ()
     kept = replace(samples, negatives=tuple(text for text in samples.negatives if text not in dropped))
     fit = fitted(list(positives.values()), [negatives[text] for text in kept.negatives])
-    before = await _shares(book.id, kept, kit)
-    after = await _shares(book.id, kept, _with_scale(kit, fit.calibration)) if fit.calibration else None
+    before = await _shares(kept, kit.calibration_of(book), evidence)
+    after = await _shares(kept, fit.calibration, evidence) if fit.calibration else None
     if before and after and after.balance < before.balance:
         worse = "The map in use already does better than the one fitted on these questions."
         fit, after = replace(fit, calibration=None, reason=worse), None
@@ -119,7 +127,7 @@ async def calibrated(
 
 def toml_of(calibration: Calibration) -> str:
     """The table to paste into `bookwise.toml`."""
-    knots = ", ".join(f"[{strength:.4g}, {similarity:.4g}]" for strength, similarity in calibration.knots)
+    knots = ", ".join(f"[{strength:.6g}, {similarity:.6g}]" for strength, similarity in calibration.knots)
     return f"[calibration]\nknots = [{knots}]"
 
 
@@ -129,16 +137,12 @@ def _in_the_book(positives: dict[str, Strengths], negatives: dict[str, Strengths
     return tuple(text for text, found in negatives.items() if mean(found) > usual)
 
 
-async def _shares(book_id: str, samples: Samples, kit: SearchKit) -> Shares | None:
+async def _shares(samples: Samples, scale: Calibration, evidence: FindEvidence) -> Shares | None:
     if not samples.positives or not samples.negatives:
         return None
-    positives = [(await _evidence(text, book_id, kit)).confidence.should_answer for text in samples.positives]
-    negatives = [(await _evidence(text, book_id, kit)).confidence.should_answer for text in samples.negatives]
-    return Shares(answered=fmean(positives), refused=1.0 - fmean(negatives))
-
-
-async def _evidence(text: str, book_id: str, kit: SearchKit) -> Evidence:
-    return await Gathering(question=Question(text=text, book_id=book_id), kit=kit).evidence(text)
+    answered = [(await evidence(text, scale)).confidence.should_answer for text in samples.positives]
+    wrongly = [(await evidence(text, scale)).confidence.should_answer for text in samples.negatives]
+    return Shares(answered=fmean(answered), refused=1.0 - fmean(wrongly))
 
 
 def _strengths(evidence: Evidence) -> Strengths:

@@ -14,6 +14,7 @@ Strengths: TypeAlias = tuple[float, ...]  #: of the passages of one question
 
 LEAST_QUESTIONS = 8
 LEAST_AREA = 0.75  #: of telling the two groups apart; 0.5 is chance
+LEANS = (0.9, 0.5, 0.1)  #: where in a gap to decide; high first: strangers are easy to refuse, near misses are not
 STEP = 0.01  #: least distance between two knots
 HIGH, MEDIUM, LOW = (average for _, average, _ in RULES)
 BELOW = (0.0, 0.05, 0.25)  #: similarities of nothing, a third and two thirds of the strength that is just answered
@@ -39,9 +40,9 @@ def fitted(positives: Sequence[Strengths], negatives: Sequence[Strengths]) -> Fi
     if area is None or area < LEAST_AREA:
         alike = f"The two groups of questions cannot be told apart (area under ROC {area:.2f}, needed {LEAST_AREA})."
         return Fit(calibration=None, area=area, reason=alike)
-    gaps = pairwise(sorted({*known, *foreign}))
-    best = min(gaps, key=lambda gap: (_lost(_map(gap, known), positives, negatives), gap[0] - gap[1]))
-    return Fit(calibration=_map(best, known), area=area)
+    by_width = sorted(pairwise(sorted({*known, *foreign})), key=lambda gap: gap[0] - gap[1])
+    maps = [_map(low + lean * (high - low), known) for low, high in by_width for lean in LEANS]
+    return Fit(calibration=min(maps, key=lambda made: _lost(made, positives, negatives)), area=area)
 
 
 def mean(strengths: Strengths) -> float:
@@ -59,10 +60,8 @@ def _lost(calibration: Calibration, positives: Sequence[Strengths], negatives: S
     return refused + fmean(answers(calibration, found) for found in negatives)
 
 
-def _map(gap: tuple[float, float], known: Sequence[float]) -> Calibration:
-    """The map that just answers in the middle of the gap; a quarter of what is answered there is `low`, and half
-    of it `high`."""
-    decision = sum(gap) / 2
+def _map(decision: float, known: Sequence[float]) -> Calibration:
+    """The map that just answers at this strength; a quarter of what is answered is then `low`, and half `high`."""
     above = [strength for strength in known if strength > decision]
     lower, middle, _ = quantiles(above, n=4, method="inclusive") if len(above) > 1 else (decision,) * 3
     highest = max(above, default=decision)

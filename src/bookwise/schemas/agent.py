@@ -5,9 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
-from urllib.parse import urlsplit
 from uuid import UUID
 
+from pydantic import SecretStr
+
+from bookwise.adapters.openai.key import require_key
 from bookwise.answering.confidence import mean
 from bookwise.answering.prompts import AGENT_INSTRUCTIONS
 from bookwise.answering.tool import RETRIEVAL_TOOL, TOOL_NAME, ToolArguments, tool_error
@@ -30,8 +32,6 @@ __all__ = [
 ]
 
 TURNS_MAX = 20
-KEY_START = "sk-"
-KEY_LENGTH_MIN = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,17 +72,9 @@ class AgentConfiguration:
 
 
 def _require_key(key: str, base_url: str) -> None:
-    """Other endpoints than OpenAI's own have keys of any form. The key itself is never repeated."""
     if not key:
         raise Misconfigured("OPENAI_API_KEY is not set.", advice="Set it in the environment or in .env.")
-    if urlsplit(base_url).hostname != urlsplit(OPENAI_URL).hostname:
-        return
-    if not key.startswith(KEY_START) or len(key) < KEY_LENGTH_MIN:
-        raise Misconfigured(
-            f"OPENAI_API_KEY is no key of OpenAI: those begin with {KEY_START} and have at least "
-            f"{KEY_LENGTH_MIN} characters.",
-            advice="Copy the whole key, or set OPENAI_BASE_URL when it belongs to another service.",
-        )
+    require_key(SecretStr(key), base_url)
 
 
 @dataclass(frozen=True, slots=True)

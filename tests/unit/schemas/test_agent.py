@@ -98,10 +98,10 @@ def test_the_configuration_reaches_its_bounds(changed: dict[str, Any]) -> None:
         ({"temperature": 1.01}, "temperature"),
         ({"max_tokens": 0}, "max_tokens"),
         ({"openai_api_key": ""}, "OPENAI_API_KEY is not set"),
-        ({"openai_api_key": KEY[:-1]}, "no key of OpenAI"),
-        ({"openai_api_key": "pk-" + "k" * 37}, "no key of OpenAI"),
+        ({"openai_api_key": KEY[:-1]}, "not a key of OpenAI"),
+        ({"openai_api_key": "pk-" + "k" * 37}, "not a key of OpenAI"),
         ({"openai_api_key": "", "base_url": "http://localhost:8080/v1"}, "OPENAI_API_KEY is not set"),
-        ({"openai_api_key": "mine", "base_url": "https://API.openai.com/v1/"}, "no key of OpenAI"),
+        ({"openai_api_key": "mine", "base_url": "https://API.openai.com/v1/"}, "not a key of OpenAI"),
     ],
 )
 def test_a_configuration_outside_its_bounds_is_refused(changed: dict[str, Any], said: str) -> None:

@@ -1,20 +1,16 @@
 """Texts into vectors by OpenAI's embeddings endpoint, or by any service that speaks like it."""
 
-import re
 from collections.abc import Sequence
 
 from pydantic import SecretStr
 
 from bookwise.adapters.embedders.service import EmbeddingService, Patience, ServiceEmbedder, Wire
-from bookwise.adapters.embedders.service_settings import host_beside, service_key, service_url
+from bookwise.adapters.embedders.service_settings import host_beside, service_url
+from bookwise.adapters.openai.key import KEY_SETTING, OWN_URL, URL_SETTING, require_key
 from bookwise.domain.books import Calibration, EmbedderFacts, Vector
-from bookwise.domain.errors import Misconfigured
 
-BASE_URL = "https://api.openai.com/v1"
 MODEL = "text-embedding-3-small"
 SIZE = 1536
-KEY_SETTING = "OPENAI_API_KEY"
-URL_SETTING = "OPENAI_BASE_URL"
 
 #: A token of this model's tokenizer is at least one byte, so that many bytes always fit its 8,191 tokens.
 TEXT_BYTES = 8_191
@@ -33,16 +29,14 @@ class OpenAIEmbedder(ServiceEmbedder):
         self,
         key: SecretStr,
         *,
-        base_url: str = BASE_URL,
+        base_url: str = OWN_URL,
         model: str = MODEL,
         size: int = SIZE,
         patience: Patience | None = None,
     ) -> None:
         url = service_url(base_url, URL_SETTING)
-        beside = host_beside(url, BASE_URL)
-        service_key(key, KEY_SETTING)
-        if not beside:
-            _check_own_key(key)
+        beside = host_beside(url, OWN_URL)
+        require_key(key, url)
         self._model = model
         self.facts = EmbedderFacts(
             name=model, fingerprint=f"openai:{model}:{size}:1{beside}", size=size, calibration=CALIBRATION
@@ -84,11 +78,3 @@ def rows_by_index(answer: object) -> list[object]:
     if sorted(rows) != list(range(len(rows))):
         raise ValueError("a gap between the indexes")
     return [rows[index] for index in range(len(rows))]
-
-
-def _check_own_key(key: SecretStr) -> None:
-    if not re.fullmatch(r"sk-.{37,}", key.get_secret_value()):
-        raise Misconfigured(
-            f"{KEY_SETTING} is not a key of OpenAI: those begin with sk- and have at least 40 characters.",
-            advice=f"Set {KEY_SETTING} to your key, or {URL_SETTING} to the service the key belongs to.",
-        )

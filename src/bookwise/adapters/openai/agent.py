@@ -17,6 +17,7 @@ from agents import (
     StreamEvent,
     ToolExecutionConfig,
     TResponseInputItem,
+    UserError,
 )
 from openai.types.responses import ResponseCompletedEvent, ResponseFunctionToolCall, ResponseTextDeltaEvent
 
@@ -24,7 +25,7 @@ from bookwise.adapters.openai.agent_guardrails import Check, input_guardrail, ou
 from bookwise.adapters.openai.agent_model import AgentEndpoint
 from bookwise.adapters.openai.agent_tools import TOOL_SECONDS, BookSearch, search_started, unknown_tool
 from bookwise.adapters.openai.client import ModelClient
-from bookwise.adapters.openai.trouble import Reason, unavailable
+from bookwise.adapters.openai.trouble import Reason
 from bookwise.answering.prompts import agent_instructions, recent
 from bookwise.domain.answers import EngineName, Said, SearchStarted
 from bookwise.ports import AnswerTask, Written
@@ -59,8 +60,10 @@ class AgentAnswerer:
                 async for event in events:
                     for told in speech.heard(event):
                         yield told
+        except UserError as error:
+            raise error.__cause__ or error from None  # a mistake in what the tool calls is not the model's
         except AgentsException as error:
-            raise unavailable(_reason(error), self._client.host) from None
+            raise self._client.failed(_reason(error)) from None
         if speech.held:
             yield Said(text=speech.held)
         yield Written(usage=endpoint.usage, model=self._client.model, truncated=endpoint.truncated)

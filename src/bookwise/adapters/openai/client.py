@@ -15,8 +15,9 @@ from openai.types.chat import ChatCompletionChunk
 from pydantic import SecretStr
 
 from bookwise.adapters.embedders.service import backoff
-from bookwise.adapters.embedders.service_settings import service_key, service_url
+from bookwise.adapters.embedders.service_settings import service_url
 from bookwise.adapters.openai.breaker import Breaker, Outcome
+from bookwise.adapters.openai.key import URL_SETTING, require_key
 from bookwise.adapters.openai.pieces import Piece, Reading
 from bookwise.adapters.openai.trouble import (
     BREAKS_OFF,
@@ -31,8 +32,6 @@ from bookwise.adapters.openai.wire import model_endpoint
 from bookwise.domain.errors import ModelUnavailable
 
 ATTEMPTS = 3  #: for one call, the first one and a shortened one included
-KEY_SETTING = "OPENAI_API_KEY"
-URL_SETTING = "OPENAI_BASE_URL"
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +76,7 @@ class ModelClient:
         self.host = httpx2.URL(self.base_url).host
         self.patience = patience or Patience()
         self._key = api_key if isinstance(api_key, SecretStr) else SecretStr(api_key)
-        service_key(self._key, KEY_SETTING)
+        require_key(self._key, self.base_url)
         self._breaker = breaker or Breaker(self.patience.clock)
         self._endpoint: AsyncOpenAI | None = None
 
@@ -88,6 +87,7 @@ class ModelClient:
         era = self._breaker.admit()
         if era is None:
             raise unavailable("circuit-open", self.host)
+        since = self.patience.clock()
         outcome: Outcome = "unknown"
         try:
             async with aclosing(self._attempts(call)) as pieces:
@@ -95,10 +95,16 @@ class ModelClient:
                     yield piece
             outcome = "succeeded"
         except ModelUnavailable as error:
-            outcome = "unknown" if error.reason in NOT_THE_SERVICE else "failed"
+            outcome = "unknown" if self._proves_nothing(error, since) else "failed"
             raise
         finally:
             self._breaker.settle(era, outcome)
+
+    def _proves_nothing(self, error: ModelUnavailable, since: float) -> bool:
+        """Whether the service may be well: what it was asked is the trouble, or the caller's own hurry."""
+        waited = self.patience.clock() - since
+        hurried = waited < min(self.patience.first_chunk, self.patience.next_chunk)
+        return error.reason in NOT_THE_SERVICE or (error.reason == "timeout" and hurried)
 
     async def _attempts(self, call: ModelCall) -> AsyncGenerator[Piece, None]:
         messages, shorter, attempt = call.messages, call.shorter, 0
@@ -117,7 +123,7 @@ class ModelClient:
                 messages, shorter = shorter(), None
                 continue
             if began:
-                raise self._failed("cut-off" if trouble.reason in BREAKS_OFF else trouble.reason, attempt)
+                raise self.failed("cut-off" if trouble.reason in BREAKS_OFF else trouble.reason, attempt)
             await self._rest(trouble, call, attempt)
 
     async def _rest(self, trouble: Trouble, call: ModelCall, attempt: int) -> None:
@@ -125,7 +131,7 @@ class ModelClient:
         wait = backoff(attempt) if trouble.wait is None else trouble.wait
         too_late = self.patience.clock() + wait >= call.deadline
         if trouble.reason not in MENDABLE or attempt >= call.attempts or too_late:
-            raise self._failed(trouble.reason, attempt)
+            raise self.failed(trouble.reason, attempt)
         await self.patience.sleep(wait)
 
     async def _attempt(self, messages: Messages, call: ModelCall) -> AsyncGenerator[Piece, None]:
@@ -181,7 +187,8 @@ class ModelClient:
     def _within(self, seconds: float, call: ModelCall) -> float:
         return max(0.0, min(seconds, call.deadline - self.patience.clock()))
 
-    def _failed(self, reason: Reason, attempts: int) -> ModelUnavailable:
+    def failed(self, reason: Reason, attempts: int = 1) -> ModelUnavailable:
+        """The error for this reason, which the operator reads of too."""
         level = logging.ERROR if reason == "unauthorized" else logging.WARNING
         logger.log(level, "model.%s", reason, extra={"host": self.host, "model": self.model, "attempts": attempts})
         return unavailable(reason, self.host)

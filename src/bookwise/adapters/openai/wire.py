@@ -7,6 +7,7 @@ import httpx2
 from openai import AsyncOpenAI
 from pydantic import SecretStr
 
+CONNECT_SECONDS = 10.0
 LINE_BYTES = 2**22  #: one chunk of an answer
 ANSWER_BYTES = 2**25  #: a whole answer; its text is cut long before
 ERROR_BYTES = 2**16  #: enough to see what kind of error it is
@@ -17,16 +18,17 @@ class TooMuch(httpx2.RequestError):
 
 
 def model_endpoint(key: SecretStr, url: str) -> AsyncOpenAI:
-    """The client; attempts, time-outs and waits belong to who uses it."""
+    """The client; attempts, waits and all other time-outs belong to who uses it."""
     no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
+    # A handshake that is cancelled leaves its socket open; one that runs out of its own time does not.
+    timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS)
     wire = httpx2.AsyncClient(
-        timeout=None,
         follow_redirects=False,  # the question and the book go to the configured address and nowhere else
         headers={"Accept-Encoding": "identity"},  # a small body could unpack to a huge one
         cookies=no_cookies,
         event_hooks={"response": [_bound]},
     )
-    return AsyncOpenAI(api_key=key.get_secret_value(), base_url=url, max_retries=0, timeout=None, http_client=wire)
+    return AsyncOpenAI(api_key=key.get_secret_value(), base_url=url, max_retries=0, timeout=timeout, http_client=wire)
 
 
 async def _bound(response: httpx2.Response) -> None:

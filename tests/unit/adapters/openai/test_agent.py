@@ -131,6 +131,14 @@ async def test_a_search_the_book_refuses_is_told_to_the_model() -> None:
     assert told == {"error": "The search text needs at least 3 characters.", "query": "it"}
 
 
+async def test_a_mistake_of_ours_is_not_called_one_of_the_model() -> None:
+    async def mistaken(query: str, top_k: int, threshold: float) -> tuple[Passage, ...]:
+        raise KeyError("no such column")
+
+    with pytest.raises(KeyError):
+        await asked(searches("loops"), retrieve=mistaken)
+
+
 async def test_calls_without_ids_or_with_the_same_ids_again_are_kept_apart() -> None:
     def call(query: str) -> Reply:
         part = {"index": 3, "id": "", "function": {"name": TOOL, "arguments": json.dumps({"query": query})}}

@@ -1,0 +1,24 @@
+"""A key and the address it is for → the key, or what is wrong with it."""
+
+from pydantic import SecretStr
+
+from bookwise.adapters.embedders.service_settings import host_beside, service_key
+from bookwise.domain.errors import Misconfigured
+
+OWN_URL = "https://api.openai.com/v1"
+KEY_SETTING = "OPENAI_API_KEY"
+URL_SETTING = "OPENAI_BASE_URL"
+KEY_START = "sk-"
+KEY_LENGTH_MIN = 40
+
+
+def require_key(key: SecretStr, base_url: str) -> None:
+    """OpenAI's own keys have a known shape; another service takes any that can stand in a header."""
+    service_key(key, KEY_SETTING)
+    secret = key.get_secret_value()
+    if not host_beside(base_url, OWN_URL) and not (secret.startswith(KEY_START) and len(secret) >= KEY_LENGTH_MIN):
+        raise Misconfigured(
+            f"{KEY_SETTING} is not a key of OpenAI: those begin with {KEY_START} and have at least {KEY_LENGTH_MIN} "
+            "characters.",
+            advice=f"Set {KEY_SETTING} to your key, or {URL_SETTING} to the service the key belongs to.",
+        )

@@ -1,0 +1,246 @@
+"""`validate` and `calibrate`, in process: what is asked, printed, written, and how they end."""
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bookwise.cli.main import run_with
+from tests.support.apps import SAMPLE_BOOK, write_book
+
+TOPICS = (
+    "topics",
+    "services",
+    "actions",
+    "parameters",
+    "launchers",
+    "timers",
+    "bags",
+    "frames",
+    "lifecycles",
+    "clocks",
+)
+LESSONS = {
+    f"{name}.md": (
+        f"# {name.title()}\n\n## How {name} work\n\n"
+        f"Robots use {name} daily because {name} carry {name} information. Every robot has {name}.\n\n"
+        f"## Why {name} matter\n\nGood {name} make a robot dependable, and poor {name} make it stumble.\n"
+    )
+    for name in TOPICS
+}
+ANSWERABLE = [
+    {"id": f"about-{name}", "kind": "answerable", "text": f"Why do robots use {name} daily?", "lesson": f"{name}.md"}
+    for name in TOPICS
+]
+OFF_TOPIC = [
+    {"id": f"off-{number}", "kind": "off-topic", "text": f"Who {what}?"}
+    for number, what in enumerate(
+        ("won yesterday", "baked sourdough", "painted Guernica", "ruled Castile", "sang Carmen", "sailed northwards",
+         "planted tulips", "brewed porter")
+    )
+]  # fmt: skip
+
+
+class Terminal:
+    """Runs command lines and remembers what they printed."""
+
+    def __init__(self, capfd: pytest.CaptureFixture[str], data: Path) -> None:
+        self._capfd, self._data = capfd, data
+        self.out = self.err = ""
+
+    def __call__(self, *arguments: str) -> int:
+        self._capfd.readouterr()
+        code = run_with(["--data-dir", str(self._data), *arguments])
+        self.out, self.err = self._capfd.readouterr()
+        return code
+
+    def json(self, *arguments: str) -> dict[str, Any]:
+        assert self(*arguments, "--json") in (0, 1), self.err
+        value = json.loads(self.out)
+        assert isinstance(value, dict)
+        return value
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a book and the data it was ingested into, for all tests that change neither."""
+    return tmp_path_factory.mktemp("shared")
+
+
+@pytest.fixture
+def terminal(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
+    return Terminal(capfd, tmp_path / "data")
+
+
+@pytest.fixture
+def bookwise(terminal: Terminal, capfd: pytest.CaptureFixture[str], shared: Path) -> Terminal:
+    """A terminal in front of the shared data."""
+    reader = Terminal(capfd, shared / "data")
+    if not (shared / "data").exists():
+        ingest_small_book(reader, shared)
+    return reader
+
+
+@pytest.fixture
+def book(terminal: Terminal, tmp_path: Path) -> Path:
+    """A book of one's own, ingested into the terminal's data."""
+    return ingest_small_book(terminal, tmp_path)
+
+
+def ingest_small_book(terminal: Terminal, folder: Path) -> Path:
+    root = write_book(folder / "my-book", {**LESSONS, "bookwise.toml": tables(*ANSWERABLE, *OFF_TOPIC)})
+    assert terminal("ingest", str(root)) == 0, terminal.err
+    return root
+
+
+def similarities(run: dict[str, Any]) -> list[float]:
+    return [question["similarity"] for question in run["questions"]]
+
+
+def tables(*questions: dict[str, str]) -> str:
+    return "".join(
+        "[[questions]]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in question.items())
+        for question in questions
+    )
+
+
+def file_of(folder: Path, *questions: dict[str, str]) -> str:
+    (folder / "questions.json").write_text(json.dumps(questions))
+    return str(folder / "questions.json")
+
+
+def test_validate_asks_the_books_own_questions_and_lists_the_misses(bookwise: Terminal) -> None:
+    run = bookwise.json("validate")
+    assert (run["asked"], run["kinds"]["answerable"]["asked"], run["kinds"]["off-topic"]["asked"]) == (18, 10, 8)
+    assert run["right"] == sum(question["right"] for question in run["questions"])
+    assert run["accuracy"] == run["right"] / 18
+    assert run["citations"]["total"] == run["citations"]["resolved"] > 0
+    assert sum(found["count"] for found in run["reliability"]) == 18
+    assert bookwise("validate", "--min", "0") == 0
+    for question in run["questions"]:
+        assert (question["id"] in bookwise.out) != question["right"]
+    assert f"{run['accuracy']:.1%} right" in bookwise.out
+
+
+def test_the_bar_decides_how_it_ends(bookwise: Terminal, tmp_path: Path) -> None:
+    easy = file_of(tmp_path, ANSWERABLE[0])
+    assert bookwise("validate", "--questions", easy, "--min", "1") == 0, bookwise.out
+    assert "at or above the bar" in bookwise.out
+    wrong = file_of(tmp_path, {**ANSWERABLE[0], "lesson": "ghosts.md"})
+    assert bookwise("validate", "--questions", wrong, "--min", "1") == 1
+    assert "the book has no lesson ghosts.md" in bookwise.out
+    assert bookwise("validate", "--questions", wrong, "--min", "0") == 0
+    assert bookwise.json("validate", "--questions", wrong)["passed"] is False
+
+
+def test_a_follow_up_is_asked_after_what_was_asked_before(bookwise: Terminal, tmp_path: Path) -> None:
+    leaning = {"id": "f", "kind": "follow-up", "text": "Why do robots use them daily?", "lesson": "bags.md"}
+    asked = file_of(tmp_path, {**leaning, "history": ["How do bags work?"]})  # type: ignore[dict-item]
+    (verdict,) = bookwise.json("validate", "--questions", asked)["questions"]
+    assert (verdict["right"], verdict["lesson_cited"]) == (True, True), verdict
+
+
+def test_the_report_is_written_where_it_was_asked_for(bookwise: Terminal, tmp_path: Path) -> None:
+    assert bookwise("validate", "--html", "report.html", "--min", "0") == 0
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    for question in (*ANSWERABLE, *OFF_TOPIC):
+        assert question["id"] in page
+    assert bookwise("validate", "--html", "no/such/folder/report.html", "--min", "0") == 2
+    assert "report.html" in bookwise.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["validate", "--min", "2"], 2, "--min"),
+        (["validate", "--engine", "oracle"], 2, "extractive, direct, agent"),
+        (["validate", "--questions", "nowhere.json"], 3, "nowhere.json"),
+        (["validate", "--questions", "broken.jsonl"], 2, "line 1"),
+        (["validate", "--questions", "empty.json"], 3, "no questions"),
+        (["validate", "--book", "ghost"], 3, "ghost"),
+        (["validate", "--engine", "direct"], 6, "OPENAI_API_KEY"),
+        (["calibrate", "--questions", "broken.jsonl"], 2, "line 1"),
+        (["calibrate", "--questions", "nowhere.json"], 3, "nowhere.json"),
+    ],
+)
+def test_errors_say_what_is_wrong(
+    bookwise: Terminal, tmp_path: Path, arguments: list[str], code: int, said: str
+) -> None:
+    (tmp_path / "broken.jsonl").write_text('{"id": 7}\n')
+    (tmp_path / "empty.json").write_text("[]")
+    assert bookwise(*arguments) == code, bookwise.err
+    assert said in bookwise.err
+    assert bookwise.out == ""
+
+
+def test_a_book_without_questions_is_told_how_to_add_them(terminal: Terminal, book: Path) -> None:
+    (book / "bookwise.toml").unlink()
+    assert terminal("validate") == 3
+    assert "[[questions]]" in terminal.err
+    book.rename(book.parent / "moved")
+    assert terminal("validate") == 3
+    assert "--questions FILE" in terminal.err
+
+
+def test_calibrate_shows_both_maps_and_changes_nothing_unless_told_to(bookwise: Terminal) -> None:
+    before = bookwise.json("validate", "--min", "0")
+    run = bookwise.json("calibrate")
+    assert run["reason"] is None, run
+    assert (run["positives"], run["negatives"]["count"], run["written"]) == (
+        {"count": 10, "from_headings": False}, 8, False,
+    )  # fmt: skip
+    assert sum(run["after"].values()) >= sum(run["before"].values())
+    assert similarities(bookwise.json("validate", "--min", "0")) == similarities(before)
+    assert bookwise("calibrate") == 0
+    assert "[calibration]" in bookwise.out
+    assert "bookwise.toml" in bookwise.out
+
+
+def test_a_written_map_is_used_and_outlives_the_next_ingest(terminal: Terminal, book: Path) -> None:
+    before = terminal.json("validate", "--min", "0")
+    run = terminal.json("calibrate", "--write")
+    assert run["written"] is True
+    after = terminal.json("validate", "--min", "0")
+    assert similarities(after) != similarities(before)
+    assert after["kinds"]["off-topic"]["accuracy"] == run["after"]["refused"]
+    (book / "topics.md").write_text(LESSONS["topics.md"] + "\nOne more sentence.\n")
+    assert terminal("ingest", str(book)) == 0
+    assert terminal.json("calibrate")["before"] == pytest.approx(run["after"])
+
+
+def test_the_table_to_paste_is_what_was_fitted(bookwise: Terminal) -> None:
+    knots = bookwise.json("calibrate")["knots"]
+    bookwise("calibrate")
+    table = bookwise.out[bookwise.out.index("[calibration]") :].split("\n\n")[0]
+    assert tomllib.loads(table)["calibration"]["knots"] == knots
+
+
+def test_a_book_without_questions_is_calibrated_on_its_headings(terminal: Terminal, book: Path) -> None:
+    (book / "bookwise.toml").unlink()
+    run = terminal.json("calibrate")
+    assert (run["positives"]["from_headings"], run["negatives"]["foreign"]) == (True, True)
+    assert run["positives"]["count"] == 20  # "How topics work?" and "Why topics matter?", in ten lessons
+    assert run["negatives"]["count"] + len(run["dropped"]) == 64
+
+
+def test_too_few_questions_keep_the_map_in_use(bookwise: Terminal, tmp_path: Path) -> None:
+    few = file_of(tmp_path, ANSWERABLE[0], *OFF_TOPIC)
+    assert bookwise("calibrate", "--questions", few, "--write") == 1
+    assert "only 1 questions" in bookwise.out
+    assert "[calibration]" not in bookwise.out
+
+
+@pytest.mark.slow
+def test_the_sample_book_is_served_well(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOOKWISE_EMBEDDER", "minilm")
+    assert terminal("ingest", str(SAMPLE_BOOK)) == 0
+    run = terminal.json("validate", "--min", "0.95")
+    misses = {question["id"]: question["why"] for question in run["questions"] if not question["right"]}
+    assert run["passed"], misses
+    assert run["citations"]["resolved"] == run["citations"]["total"]
+    assert run["kinds"]["off-topic"]["accuracy"] == 1.0
