@@ -8,7 +8,10 @@ import json
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
+from time import perf_counter
 from typing import Any
 
 import anyio
@@ -16,12 +19,15 @@ import anyio
 from benchmarks.sets import DATA
 from bookwise.answering.ask import AskKit, ask, final
 from bookwise.domain.answers import Answer, Answered, Question, Refused
+from bookwise.domain.search import Filter, SearchQuery
+from bookwise.domain.threads import Message
 from bookwise.ingestion.discover import discover
 from bookwise.ingestion.pipeline import ingest
+from bookwise.retrieval.search import search
 from bookwise.settings import load_settings
 from bookwise.wiring import App, open_answers, open_app
 
-SETS = ("physical-ai", "squad2")
+SETS = ("physical-ai", "squad2", "mtrag-cloud", "mtrag-govt")
 
 Row = dict[str, Any]
 
@@ -46,9 +52,7 @@ def rows(path: Path) -> list[Row]:
 
 
 async def asked(kit: AskKit, book_id: str, questions: Sequence[Row]) -> list[Asked]:
-    return [
-        Asked(row, await final(ask(Question(text=row["text"], book_id=book_id), kit))) for row in questions
-    ]
+    return [Asked(row, await final(ask(Question(text=row["text"], book_id=book_id), kit))) for row in questions]
 
 
 def area(better: Sequence[float], worse: Sequence[float]) -> float:
@@ -66,21 +70,64 @@ def holds(answered: Asked) -> bool:
     return any(" ".join(gold.lower().split()) in said for gold in answered.row["answers"])
 
 
+def thread_of(row: Row) -> list[Message]:
+    roles = {"user": "user", "agent": "assistant", "assistant": "assistant"}
+    return [
+        Message(role=roles[turn["role"]], content=turn["text"], timestamp=datetime.now(UTC))  # type: ignore[arg-type]
+        for turn in row["history"]
+    ]
+
+
+async def measure_threads(kit: AskKit, name: str) -> None:
+    """Refusals in threads: of the turns no lesson answers, how many are refused; of the refusals, how many rightly."""
+    counted: dict[str, list[bool]] = {}
+    for row in rows(DATA / "evaluation" / name / "queries.jsonl"):
+        answer = await final(ask(Question(text=row["text"], book_id=name), kit, history=thread_of(row)))
+        counted.setdefault(row["answerability"], []).append(isinstance(answer, Answered))
+    for kind, answered in sorted(counted.items()):
+        print(f"{name}: {kind.lower()} turns answered {share(answered)}")
+    refused = {kind: answered.count(False) for kind, answered in counted.items()}
+    rightly, wrongly = refused.get("UNANSWERABLE", 0), refused.get("ANSWERABLE", 0) + refused.get("PARTIAL", 0)
+    recall = rightly / max(1, len(counted.get("UNANSWERABLE", [])))
+    print(f"{name}: refusal precision {rightly / max(1, rightly + wrongly):.2f}, recall {recall:.2f}")
+
+
 async def measure(app: App, kit: AskKit, name: str) -> None:
     folder = DATA / "evaluation" / name
     await ingest(discover(folder / "book", book_id=name), folder / "book", app.ingestion_kit)
+    if name.startswith("mtrag"):
+        await measure_threads(kit, name)
+        return
     questions = rows(folder / "queries.jsonl")
+    await measure_speed(kit, name)
     answerable = await asked(kit, name, [row for row in questions if row["answerable"]])
     foreign = await asked(kit, name, rows(folder / "offtopic_queries.jsonl"))
     print(f"{name}: answerable answered {share([a.answered for a in answerable])}")
     print(f"{name}: off-topic refused {share([not a.answered for a in foreign])}")
-    with_gold = [a for a in answerable if a.answered and a.row["answers"]]
+    with_gold = [a for a in answerable if a.answered] if name == "squad2" else []
     if with_gold:
         print(f"{name}: answers that hold a gold answer {share([holds(a) for a in with_gold])}")
     adversarial = await asked(kit, name, [row for row in questions if not row["answerable"]])
     if adversarial:
         auc = area([a.score for a in answerable], [a.score for a in adversarial])
         print(f"{name}: adversarial refused {share([not a.answered for a in adversarial])}; area under ROC {auc:.3f}")
+
+
+async def measure_speed(kit: AskKit, name: str) -> None:
+    """The same answerable questions searched for and answered in turns, both warm."""
+    texts = [row["text"] for row in rows(DATA / "evaluation" / name / "queries.jsonl") if row["answerable"]][:100]
+    found, answered = [], []
+    for text in texts * 3:
+        started = perf_counter()
+        await search(SearchQuery(text=text, filter=Filter(book_id=name)), kit.search)
+        searched = perf_counter()
+        await final(ask(Question(text=text, book_id=name), kit))
+        found.append(searched - started)
+        answered.append(perf_counter() - searched)
+    ratio = median(answered) / median(found)
+    print(
+        f"{name}: answer p50 {median(answered) * 1e3:.1f} ms, search p50 {median(found) * 1e3:.1f} ms, ratio {ratio:.2f}"
+    )
 
 
 async def run(names: Sequence[str], data: Path) -> None:

@@ -72,6 +72,9 @@ class LessonIndex(Protocol):
     async def remove(self, book_id: str, revisions: Sequence[str]) -> int:
         """Removes these revisions of the book; returns how many chunks that were."""
 
+    async def unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
+        """Those of these words that stand in no stored chunk of the book, whatever their ending."""
+
     async def vectors(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, Vector]:
         """The vectors of these chunks, as stored."""
 

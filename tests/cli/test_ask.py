@@ -227,6 +227,7 @@ def environment(data: Path) -> dict[str, str]:
         ("- a\n\n- b\n\nEnd", ["- a\n\n- b\n\n", "End"]),
         ("1. a\n\n   more\n\n2. b", ["1. a\n\n   more\n\n2. b"]),
         ("```\na\n\nb\n```\n\nEnd", ["```\na\n\nb\n```\n\n", "End"]),
+        ("Steps:\n\n1. a\n2. b\n\n\nEnd", ["Steps:\n\n", "1. a\n2. b\n\n\n", "End"]),
         ("", [""]),
     ],
 )

@@ -1,9 +1,10 @@
 """A question and its passages → the strength of the match when the text itself is read, not only its vector.
 
-A chunk may be close to a question in meaning and yet not answer it. Four things in its text tell: whether one
-sentence carries the question's rare words, how close that sentence is in meaning, whether the names and numbers of
-the question occur at all, and whether a question that says "not" meets a sentence that does. The weights were chosen
-on the development sets (docs/decisions/0007); they move all passages of a question alike, so their order stays.
+A chunk may be close to a question in meaning and yet not answer it. Five things tell: whether one sentence carries
+the question's rare words, how close that sentence is in meaning, whether the names and numbers of the question stand
+in one passage, whether the book knows all its words at all, and whether a question that says "not" meets a sentence
+that does. The weights were chosen on the development sets (docs/decisions/0007); they move all passages of a question
+alike, so their order stays.
 """
 
 import re
@@ -12,20 +13,20 @@ from dataclasses import dataclass
 
 from bookwise.answering.asked import asked
 from bookwise.answering.select import found_units, places_of
-from bookwise.answering.words import WORD, carries, words
+from bookwise.answering.words import WORD, carries, stem, words
 from bookwise.domain.answers import Passage
 
 STRONG = 0.75  #: a match stronger than this says little more by being stronger still
 STRONG_WEIGHT = 0.4
 SENTENCE_WEIGHT = 0.25
-USUAL_SENTENCE = 0.9  #: what the best sentence of an answerable question usually scores
+USUAL_SENTENCE = 0.83  #: what the best sentence of an answerable question usually scores
 CLOSENESS_WEIGHT = 0.5
 USUAL_CLOSENESS = 0.38
 NAMED_WEIGHT = 0.05
 MISSING_WEIGHT = 0.15
+UNKNOWN_WEIGHT = 0.1
 DENIED_WEIGHT = 0.4
-SENTENCES = 2
-SENTENCE_CHARACTERS = 600
+SENTENCE_CHARACTERS = 200  #: what is longer is cut: one sentence should cost no more than a question
 
 _DENIAL = re.compile(r"\b(?:not|never|no|none|without|cannot|neither|nor)\b|n['’]t\b", re.IGNORECASE)
 _PLAIN_FACT = re.compile(r"^\W*(?:what|which|who|whom|whose|when|where|how (?:many|much|long))\b", re.IGNORECASE)
@@ -36,36 +37,45 @@ _MARKED = re.compile(r"[\d_./]")
 class Signs:
     """What the text of the passages says about whether they answer."""
 
-    sentences: tuple[str, ...]  #: the likeliest ones
-    fit: float  #: of the best of them, by words
+    sentence: str  #: the likeliest one
+    fit: float  #: by words
     names: bool | None  #: whether one passage holds all names of the question; None when it has none
     denied: bool  #: the question says "not", and the sentence does not
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The signs, and what the index and the embedder say about them."""
+
+    signs: Signs
+    closeness: float = 0.0  #: cosine of the question and the sentence; 0 when nobody was asked
+    unknown: bool = False  #: a word of the question stands nowhere in the book
 
 
 def signs_of(question: str, passages: Sequence[Passage]) -> Signs:
     """The signs, read from the sentences that fit the question best."""
     found = found_units(asked(question), passages)
     if not found:
-        return Signs((), USUAL_SENTENCE, None, denied=False)
+        return Signs("", USUAL_SENTENCE, None, denied=False)
     named = names(question)
     best = found[0].unit.text
     return Signs(
-        sentences=tuple(unit.unit.text[:SENTENCE_CHARACTERS] for unit in found[:SENTENCES]),
+        sentence=best[:SENTENCE_CHARACTERS],
         fit=found[0].score,
         names=any(named <= _words_of(passage) for passage in passages) if named else None,
         denied=bool(_PLAIN_FACT.match(question) and _DENIAL.search(question) and not _DENIAL.search(best)),
     )
 
 
-def answerability(strength: float, signs: Signs, closeness: float | None) -> float:
-    """The strength of the best match, corrected by the signs in its text."""
+def answerability(strength: float, reading: Reading) -> float:
+    """The strength of the best match, corrected by what its text says."""
+    signs = reading.signs
     strength = min(strength, STRONG) + STRONG_WEIGHT * max(strength - STRONG, 0.0)
     strength += SENTENCE_WEIGHT * (signs.fit - USUAL_SENTENCE)
-    if closeness is not None:
-        strength += CLOSENESS_WEIGHT * (closeness - USUAL_CLOSENESS)
+    strength += CLOSENESS_WEIGHT * max(reading.closeness - USUAL_CLOSENESS, 0.0)
     if signs.names is not None:
         strength += NAMED_WEIGHT if signs.names else -MISSING_WEIGHT
-    return strength - DENIED_WEIGHT * signs.denied
+    return strength - DENIED_WEIGHT * signs.denied - UNKNOWN_WEIGHT * reading.unknown
 
 
 def names(question: str) -> frozenset[str]:
@@ -74,8 +84,15 @@ def names(question: str) -> frozenset[str]:
     for index, match in enumerate(WORD.finditer(question)):
         token = match.group()
         if (index and token[0].isupper()) or _MARKED.search(token):
-            found.extend(word for word in words(token) if carries(word))
+            spellings = [word for word in words(token) if carries(word)]
+            found.extend(spellings[1:] or spellings)  # a name of several parts may be joined in another way
     return frozenset(found)
+
+
+def terms(question: str) -> list[str]:
+    """The words of a question that a book on its subject should know."""
+    tokens = dict.fromkeys(match.group() for match in WORD.finditer(question))
+    return [token for token in tokens if carries(stem(token)) and not {"'", "’"} & set(token)]
 
 
 def _words_of(passage: Passage) -> frozenset[str]:

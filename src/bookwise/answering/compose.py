@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bookwise.answering.asked import Asked, Kind
 from bookwise.answering.select import Found, Place, places_of, suited_units
+from bookwise.answering.sentences import UnitKind
 from bookwise.domain.answers import Passage
 
 SENTENCES_MAX = 3
@@ -15,7 +16,8 @@ RELATIVE_LEAST = 0.6  #: what a further sentence must score, against the best on
 BLOCK_LEAST = 0.8  #: the same for a further list, table or code, and where the first one should say it all
 SAME = 0.7  #: share of its words from which a unit repeats another one
 
-_SAYS_IT_ALL: tuple[Kind, ...] = ("procedure", "list", "comparison")
+_SHOWN: tuple[Kind, ...] = ("procedure", "list")  #: questions whose answer is a list or code
+_SAYS_IT_ALL: tuple[Kind, ...] = (*_SHOWN, "comparison")
 _DANGLING = re.compile(
     r"(?i:^\W*(?:it|its|they|their|he|she|such|however|but|and|so|then|therefore|thus|hence|also|otherwise|instead|here"
     r"|both|another|as a result|after that|(?:for|in|with|because of) this|the (?:former|latter|others?)"
@@ -23,8 +25,12 @@ _DANGLING = re.compile(
     r"|^\$\$|^[a-z]+ "
 )
 _GOES_ON = re.compile(r"^\W*(?:finally|next|then|now|lastly|afterwards|second|third)\b", re.IGNORECASE)
-_NOTE_TITLE = re.compile(r"^(?:note|tip|info|caution|warning|danger|important)\b[^.!?]*$", re.IGNORECASE)
+_NO_ANSWER = re.compile(
+    r"^(?:note|tip|info|caution|warning|danger|important)\b[^.!?]*$|^!\[[^\]]*\]\([^)]*\)$", re.IGNORECASE
+)
+_COLON = re.compile(r"(?<!:):[*_]*$")
 _WHOLE = re.compile(r"[.!?…][\"'”’)\]*_`]*$")
+_BELONGS: dict[Kind, tuple[UnitKind, ...]] = {"procedure": ("code", "item"), "list": ("item",)}
 _BLOCKS = ("item", "code", "table")
 
 
@@ -45,7 +51,7 @@ def composed(question: Asked, passages: Sequence[Passage]) -> list[Picked]:
         if picked and not _adds(question, candidate, chosen[0].score, picked.values()):
             continue
         parts = {(p.passage.number, p.place.index): p for p in _with_blocks(question, candidate)}
-        if not picked or _sentence_count(picked | parts) <= SENTENCES_MAX:
+        if not picked or _is_brief(picked | parts):
             picked |= parts
     order = _order(question, picked.values())
     return sorted(picked.values(), key=lambda part: (order.index(part.passage.number), part.place.index))
@@ -63,32 +69,35 @@ def _adds(question: Asked, candidate: Found, best: float, picked: Collection[Pic
     """Whether a further unit is good enough, and says something new. One list, table or code is enough, unless the
     same passage has more of them."""
     block = candidate.unit.kind in _BLOCKS or _announces(candidate.place)
-    strict = block or question.kind in _SAYS_IT_ALL
+    blocks = {part.passage.number for part in picked if part.place.unit.kind in _BLOCKS}
+    wanted = question.kind in _SHOWN and not blocks
+    strict = not wanted and (block or (blocks and question.kind in _SAYS_IT_ALL))
     if candidate.score < (BLOCK_LEAST if strict else RELATIVE_LEAST) * best:
         return False
-    blocks = {part.passage.number for part in picked if part.place.unit.kind in _BLOCKS}
     if block and blocks and candidate.passage.number not in blocks:
         return False
     return not any(_repeats(candidate.place, part.place) for part in picked)
 
 
-def _sentence_count(picked: dict[tuple[int, int], Picked]) -> int:
-    """How long the answer is; a whole list counts as one sentence, code and tables as none."""
+def _is_brief(picked: dict[tuple[int, int], Picked]) -> bool:
+    """Whether an answer is short enough; a whole list counts as one sentence, code and tables as none."""
     items = {key for key, part in picked.items() if part.place.unit.kind == "item"}
     blocks = sum(part.place.unit.kind in ("code", "table") for part in picked.values())
-    return len(picked) - blocks - sum((number, at + 1) in items for number, at in items)
+    sentences = len(picked) - blocks - sum((number, at + 1) in items for number, at in items)
+    return sentences <= SENTENCES_MAX and len(items) <= RUN_MAX
 
 
 def _may_lead(question: Asked, candidate: Found) -> bool:
     """Code and tables answer procedures, lists and comparisons; elsewhere they only stand beside a sentence. What
-    announces a list is no answer where no list is wanted, and the title of a note never is."""
+    announces a list is no answer where no list is wanted, and the title of a note or a picture
+    never is."""
     if candidate.unit.kind == "code":
         return question.kind == "procedure" and _is_short(candidate.place)
     if candidate.unit.kind == "table":
         return question.kind in ("list", "comparison", "fact")
-    if _announces(candidate.place) and question.kind not in ("procedure", "list"):
+    if _announces(candidate.place) and question.kind not in _SHOWN:
         return False
-    return bool(candidate.place.own) and not _NOTE_TITLE.match(candidate.unit.text)
+    return bool(candidate.place.own) and not _NO_ANSWER.match(candidate.unit.text)
 
 
 def _repeats(one: Place, other: Place) -> bool:
@@ -100,7 +109,7 @@ def _with_blocks(question: Asked, choice: Found) -> Iterator[Picked]:
     """The unit with what belongs to it: its list, the code it announces, the sentences it refers back to."""
     places = places_of(choice.passage)
     first = last = places.index(choice.place)
-    whole = choice.unit.kind == "item" and question.kind in ("list", "procedure")
+    whole = choice.unit.kind == "item" and question.kind in _SHOWN
     if whole:
         first, last = _run(places, first)
     if first and choice.unit.kind in _BLOCKS and _introduces(places[first - 1], places[first], whole=whole):
@@ -160,7 +169,7 @@ def _earlier_steps(places: Sequence[Place], at: int) -> list[Place]:
 
 
 def _announces(place: Place) -> bool:
-    return place.unit.kind == "sentence" and place.unit.text.rstrip("*_").endswith(":")
+    return place.unit.kind == "sentence" and bool(_COLON.search(place.unit.text))
 
 
 def _is_short(place: Place) -> bool:
@@ -168,15 +177,15 @@ def _is_short(place: Place) -> bool:
 
 
 def _announced(question: Asked, places: Sequence[Place], at: int) -> int:
-    """Where the answer ends that begins here: a colon brings what follows it, a procedure its next code, and a
-    sentence that does not end its formula."""
+    """Where the answer ends that begins here: a colon brings what follows it, a list or procedure its items, a
+    procedure its code, and a sentence that does not end its formula."""
     following = at + 1
-    if following >= len(places):
+    if following >= len(places) or places[at].index + 1 != places[following].index:
         return at
     text, unit = places[at].unit.text, places[following].unit
     if unit.text.startswith("$$") and not _WHOLE.search(text):
         return following
-    if not (_announces(places[at]) or (question.kind == "procedure" and unit.kind == "code")):
+    if not (_announces(places[at]) or unit.kind in _BELONGS.get(question.kind, ())):
         return at
     if unit.kind == "item":
         return _run(places, following)[1]

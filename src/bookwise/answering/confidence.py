@@ -44,11 +44,18 @@ def mean(values: Sequence[float]) -> float:
 
 
 def diversity(vectors: Sequence[Vector]) -> float:
-    """1 − the mean cosine of all pairs, 0–1; 0 when there is no pair."""
-    pairs = [_cosine(one, other) for i, one in enumerate(vectors) for other in vectors[i + 1 :]]
-    return min(max(1.0 - fsum(pairs) / len(pairs), 0.0), 1.0) if pairs else 0.0
+    """1 − the mean cosine of all pairs, 0–1; 0 when there is no pair.
+
+    The sum of n unit vectors has a squared length of n plus twice the cosines of all pairs, so no pair need be visited.
+    """
+    count = len(vectors)
+    if count < 2:
+        return 0.0
+    total = [fsum(values) for values in zip(*map(_unit, vectors), strict=True)]
+    pairs = (fsum(x * x for x in total) - sum(any(vector) for vector in vectors)) / (count * (count - 1))
+    return min(max(1.0 - pairs, 0.0), 1.0)
 
 
-def _cosine(one: Vector, other: Vector) -> float:
-    length = sqrt(fsum(a * a for a in one) * fsum(b * b for b in other))
-    return fsum(a * b for a, b in zip(one, other, strict=True)) / length if length else 0.0
+def _unit(vector: Vector) -> Vector:
+    length = sqrt(fsum(x * x for x in vector))
+    return tuple(x / length for x in vector) if length else vector

@@ -10,6 +10,8 @@ _ADMONITION = re.compile(r"^\s*(?::::+\s*\w*[^\n]*|!!!\s*\w+[^\n]*|\?\?\?\+?\s*\
 _FOOTNOTE = re.compile(r"\[\^[^\]]+\]")
 _MARKER = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
+_ADDRESS = re.compile(r"<(https?://[^<>\s]+)>")
+_COMMENT = re.compile(r"<!--.*?-->|\{/\*.*?\*/\}", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _QUOTE = re.compile(r"^\s*>\s?", re.MULTILINE)
 _CODE = re.compile(r"(`[^`\n]+`)")
@@ -24,8 +26,10 @@ def prose(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    for pattern, instead in ((_IMAGE, r"\1"), (_LINK, r"\1"), (_REFERENCE, r"\1"), (_FOOTNOTE, ""), (_TAG, "")):
-        text = pattern.sub(instead, text)
+    for pattern in (_IMAGE, _LINK, _REFERENCE, _ADDRESS):
+        text = pattern.sub(r"\1", text)
+    for pattern in (_FOOTNOTE, _COMMENT, _TAG):
+        text = pattern.sub("", text)
     return text
 
 

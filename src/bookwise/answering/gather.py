@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 
-from bookwise.answering.answerability import Signs, answerability, signs_of
+from bookwise.answering.answerability import Reading, Signs, answerability, signs_of, terms
 from bookwise.answering.confidence import confidence_of
 from bookwise.domain.answers import Evidence, Passage, Question
-from bookwise.domain.books import Vector
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
 from bookwise.retrieval.search import SearchKit, search
 
@@ -58,26 +57,31 @@ class Gathering:
             return []
         calibration = self.kit.calibration_of(await self.kit.catalog.book(self.question.book_id))
         numbered = [self._passage(hit, hit.score) for hit in found.hits]
-        signs = signs_of(found.query.text, numbered)
-        closeness = await self._closeness(signs, found.vector)
-        best = answerability(max(hit.strength for hit in found.hits), signs, closeness)
+        reading = await self._reading(signs_of(found.query.text, numbered), found)
+        best = answerability(max(hit.strength for hit in found.hits), reading)
         for hit in found.hits:
             strength = hit.strength + BEST_WEIGHT * (best - hit.strength)
             self.seen[hit.chunk.id] = replace(self.seen[hit.chunk.id], score=calibration.similarity(strength))
         return [self.seen[hit.chunk.id] for hit in found.hits]
 
-    async def _closeness(self, signs: Signs, query: Vector) -> float | None:
-        """The cosine of the question to the nearest of the sentences that may answer it; a remote embedder is not
-        asked once more for it."""
-        if not self.kit.embedder.facts.local or not signs.sentences:
-            return None
-        vectors = await self.kit.embedder.embed_texts(signs.sentences)
-        return max(sum(a * b for a, b in zip(query, vector, strict=True)) for vector in vectors)
+    async def _reading(self, signs: Signs, found: SearchResult) -> Reading:
+        """What else tells whether the sentence answers. Only an embedder in this process is asked about it."""
+        unknown = await self.kit.index.unknown(self.question.book_id, terms(found.query.text))
+        closeness = 0.0
+        if self.kit.embedder.facts.local and signs.sentence.strip():
+            sentence = await self.kit.embedder.embed_query(signs.sentence)
+            closeness = sum(a * b for a, b in zip(found.vector, sentence, strict=True))
+        return Reading(signs, closeness=closeness, unknown=bool(unknown))
 
     def _passage(self, hit: Hit, score: float) -> Passage:
         if hit.chunk.id not in self.seen:
             self.seen[hit.chunk.id] = Passage(
-                number=len(self.seen) + 1, chunk=hit.chunk, score=score, cosine=hit.cosine, lexical=hit.lexical
+                number=len(self.seen) + 1,
+                chunk=hit.chunk,
+                score=score,
+                cosine=hit.cosine,
+                lexical=hit.lexical,
+                strength=hit.strength,
             )
         return self.seen[hit.chunk.id]
 

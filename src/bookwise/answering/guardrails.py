@@ -6,17 +6,19 @@ from bookwise.answering.prompts import AGENT_INSTRUCTIONS
 from bookwise.answering.words import WORD
 
 _GAP = r"[^.?!\n]{0,40}"
+_OURS = r"\b(?:system|hidden|initial|developer|secret) (?:prompt|instructions?|message|rules)\b"
 _ORDERS = (
-    r"\b(?:ignore|disregard|forget|override|bypass)\b"
+    r"(?<!\bI )(?<!\bwe )\b(?:ignore|disregard|forget|override|bypass)\b"
     + _GAP
     + r"\b(?:previous|prior|above|earlier|all|any|your|the|these)\b"
     + _GAP
     + r"\b(?:instructions?|rules?|prompts?|guidelines?|directions?|constraints?|guardrails?)\b",
-    r"\b(?:reveal|print|show|repeat|output|display|leak|tell me|give me|what (?:is|are)|write out)\b"
+    r"\b(?:reveal|print|show|repeat|output|display|leak|tell me|give me|write out)\b"
     + _GAP
     + r"\b(?:your|the)\b"
     + _GAP
-    + r"\b(?:system|hidden|initial|developer|secret) (?:prompt|instructions?|message|rules)\b",
+    + _OURS,
+    r"\bwhat (?:is|are) (?:your|the)\b" + _GAP + _OURS + r"(?! (?:of|for|in) an?\b)",
     r"\b(?:you are|you're) (?:now|no longer)\b"
     + _GAP
     + r"\b(?:unrestricted|jailbroken|dan|developer mode|not bound|an? ai)\b",

@@ -19,6 +19,8 @@ PASSAGE_WEIGHT = 0.35
 PAIR_WEIGHT = 0.15
 WANTED_WEIGHT = 0.15
 DEFINES_WEIGHT = 0.35
+SAYS_WHAT_WEIGHT = 0.1
+SUBJECT_EXTRA = 2  #: other words in the subject of a good definition
 STEPS_WEIGHT = 0.2
 
 _NUMBER_WORDS = (
@@ -37,7 +39,10 @@ _WANTED: dict[Wanted, re.Pattern[str]] = {
 _DEFINES = re.compile(
     r"\b(?:is|are|means|refers? to|stands? for|describes?|denotes?|was|were|consists? of|lets?|allows?|provides?)\b"
 )
-_STEP = re.compile(r"^\s*\d{1,3}[.)]\s|^(?:`{3,}|~{3,})\s*(?:bash|sh|shell|zsh|console|powershell|cmd)\b|:[*_]*\Z")
+_HAPPENS = re.compile(r" (?:not|\w+(?:ed|ing))\b")
+_STEP = re.compile(
+    r"^\s*\d{1,3}[.)]\s|^(?:`{3,}|~{3,})\s*(?:bash|sh|shell|zsh|console|powershell|cmd)\b|(?<!:):[*_]*\Z"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +91,18 @@ def suited_units(question: Asked, passages: Sequence[Passage]) -> list[Found]:
 def _ranked(question: Asked, passages: Sequence[Passage], fit: _Fit) -> list[Found]:
     places = [(passage, place) for passage in passages for place in places_of(passage)]
     weights = _weights(question, [place for _, place in places])
-    best = max((passage.score for passage in passages), default=0.0) or 1.0
+    best = max(map(_pull, passages), default=0.0) or 1.0
     found = [
-        Found(passage, place, fit(question, place, weights) + PASSAGE_WEIGHT * passage.score / best)
+        Found(passage, place, fit(question, place, weights) + PASSAGE_WEIGHT * _pull(passage) / best)
         for passage, place in places
     ]
     return sorted(found, key=lambda f: (-f.score, f.passage.number, f.index))
+
+
+def _pull(passage: Passage) -> float:
+    """How much a passage speaks for its units: the similarities of one question are drawn together, the strengths of
+    its matches are not."""
+    return passage.strength or passage.score
 
 
 def places_of(passage: Passage) -> tuple[Place, ...]:
@@ -141,9 +152,13 @@ def _fit(question: Asked, place: Place, weights: dict[str, float]) -> float:
 def _suit(question: Asked, place: Place, weights: dict[str, float]) -> float:
     if place.unit.kind == "table" and question.kind != "comparison":
         return max(_fit(question, row, weights) for row in _rows(place))
-    fit = _fit(question, place, weights)
     if question.kind == "procedure" and _STEP.search(place.unit.text) and question.terms & (place.own | place.near):
-        fit += STEPS_WEIGHT
+        if place.unit.kind != "sentence":  # the heading says what is done by these steps
+            place = replace(place, own=place.own | content_words(place.heading))
+        return _fit(question, place, weights) + STEPS_WEIGHT
+    fit = _fit(question, place, weights)
+    if question.kind == "definition" and _is_definition(question, place.unit) and _says_what(question, place.unit):
+        fit += SAYS_WHAT_WEIGHT
     return fit
 
 
@@ -161,3 +176,11 @@ def _is_definition(question: Asked, unit: Unit) -> bool:
         return False
     subject = content_words(unit.text[: verb.start()])
     return bool(subject) and question.terms <= subject | content_words(unit.text) and bool(question.terms & subject)
+
+
+def _says_what(question: Asked, unit: Unit) -> bool:
+    """Whether a definition speaks of hardly anything else, and says what it is, not what is done with it."""
+    verb = _DEFINES.search(unit.text)
+    if verb is None or _HAPPENS.match(unit.text, verb.end()):
+        return False
+    return len(content_words(unit.text[: verb.start()]) - question.terms) <= SUBJECT_EXTRA

@@ -21,8 +21,10 @@ def topic_summary(messages: Sequence[Message]) -> str:
             spelt.setdefault(phrase.lower(), phrase)
     topics: list[str] = []
     for key, _ in counted.most_common():
-        text = f"Discussion about {', '.join([*topics, spelt[key]])}"
-        if len(topics) == _TOPICS or len(text) > SUMMARY_MAX:
-            break
-        topics.append(spelt[key])
-    return f"Discussion about {', '.join(topics)}" if topics else "Discussion about the book"
+        if len(topics) < _TOPICS and len(_about([*topics, spelt[key]])) <= SUMMARY_MAX:
+            topics.append(spelt[key])
+    return _about(topics or ["the book"])
+
+
+def _about(topics: Sequence[str]) -> str:
+    return f"Discussion about {', '.join(topics)}"

@@ -2,6 +2,7 @@
 
 import re
 from functools import lru_cache
+from unicodedata import combining, normalize
 
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?(?:[._/-][^\W_]+)*", re.UNICODE)
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -16,8 +17,10 @@ over own per please same shall she should since so some such tell than that the 
 there these they thing things this those though through thus to too under until unto up upon us use used using very
 want was way we were what when where whether which while who whom whose why will with within without would yes yet
 you your yours yourself yourselves explain describe give show mean means meaning know called name named define
-definition difference example examples kind type exactly actually really get got make made does isn doesn didn wasn
-weren aren won wouldn couldn shouldn ve ll re im
+definition difference example examples kind type exactly actually really get gets getting got make made does isn
+doesn didn wasn weren aren won wouldn couldn shouldn ve ll re im today tomorrow yesterday someone somebody anyone
+anybody everyone everybody nobody something anything everything nothing happen happens happened think thinks forget
+forgot still already always often sometimes instead maybe perhaps able need needs wrong
 """
 STOP_WORDS = frozenset(_STOP.split())
 
@@ -57,6 +60,13 @@ def stem(word: str) -> str:
     word = word.lower().removesuffix("'s").removesuffix("’s")
     if not word.isalpha() or word.endswith("ss"):
         return word
+    root = _root(word)
+    if len(root) <= _SHORTEST_STEM and root in STOP_WORDS and word not in STOP_WORDS:
+        return word.removesuffix("s")  # an `owner` is not `own`, a `note` not `not`
+    return root
+
+
+def _root(word: str) -> str:
     for ending, instead in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
             word = word[: len(word) - len(ending)] + instead
@@ -70,9 +80,14 @@ def stem(word: str) -> str:
 def words(text: str) -> list[str]:
     """Every word in order, stemmed; a name such as `create_publisher` gives itself and its parts."""
     found: list[str] = []
-    for match in WORD.finditer(text):
+    for match in WORD.finditer(_without_marks(text)):
         found.extend(_spellings(match.group()))
     return found
+
+
+def _without_marks(text: str) -> str:
+    """`Hervé` as `Herve`, for readers who cannot type the mark."""
+    return text if text.isascii() else "".join(c for c in normalize("NFD", text) if not combining(c))
 
 
 @lru_cache(maxsize=65_536)

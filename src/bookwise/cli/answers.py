@@ -21,7 +21,7 @@ REPEATED_MIN = 20  #: fewer characters are alike by chance
 SEARCHING = "Searching the book …"
 
 _FENCE = ("```", "~~~")
-_CONTINUES = re.compile(r"\s|[-*+] |\d{1,3}[.)] ")  #: a line that may belong to the list before the blank line
+_ITEM = re.compile(r"[-*+] |\d{1,3}[.)] ")
 
 
 class Paper(Protocol):
@@ -107,6 +107,7 @@ class Screen:
         console().print()
 
     def _draw(self, block: str) -> None:
+        from rich.constrain import Constrain
         from rich.live import Live
 
         if self._live is None:
@@ -114,7 +115,8 @@ class Screen:
                 console().print()
             self._live = Live(console=console(), auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
             self._live.start()
-        self._live.update(_markdown(block), refresh=True)
+        room = console().width - len("^C")  # which the terminal writes behind the last line; it must not wrap there
+        self._live.update(Constrain(_markdown(block), room), refresh=True)
 
     def _close(self) -> None:
         if self._live is not None:
@@ -127,7 +129,8 @@ def blocks(text: str) -> list[str]:
     """The blocks of a Markdown text that is still growing; only the last one can still change."""
     found, after_blank, fenced = [""], False, False
     for line in text.splitlines(keepends=True):
-        if after_blank and not fenced and not _CONTINUES.match(line):
+        goes_on = not line.strip() or (_ITEM.match(found[-1]) and (line[0].isspace() or _ITEM.match(line)))
+        if after_blank and not fenced and not goes_on:
             found.append("")
         found[-1] += line
         if line.lstrip().startswith(_FENCE):

@@ -64,9 +64,9 @@ class Asked:
 
 
 async def _answer(asked: Asked, settings: Settings, on: Paper | None) -> Answer:
-    from bookwise.answering.ask import ask, final
-
     async with open_asking(settings) as kit:
+        from bookwise.answering.ask import ask, final  # after the model began to load
+
         question = Question(
             text=asked.text,
             book_id=(await book_for(kit.search.catalog, asked.book, asked.module)).id,

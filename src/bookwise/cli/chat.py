@@ -168,11 +168,10 @@ class Talk:
             return
         question = self._question(text=text)
         self._turns += 1
-        answer = self._answer(question)
+        self._last = answer = self._answer(question)
         if answer is None:
             _note("Stopped.")
             return
-        self._last = answer
         told, on = account_of(answer), self._paper
         write_notes(told, on)
         write_sources_briefly(told, on)
@@ -193,9 +192,13 @@ class Talk:
         except KeyboardInterrupt:
             self._portal.call(scope.cancel)
             writing.result()  # what was said so far is still being remembered
+            if not _is_interactive():
+                raise
             return None
 
     def _begin_anew(self) -> None:
+        if isinstance(self._memory, Kept) and self._memory.thread_id is not None:
+            _note(f"Kept as {self._memory.thread_id}.")
         self._memory.forget()
         self._turns, self._last = 0, None
         _note("A new thread: what was said before is left behind.")

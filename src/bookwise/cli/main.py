@@ -24,6 +24,8 @@ COMMANDS = {
     "search": "search",
     "lesson": "search",
     "context": "search",
+    "validate": "evaluate",
+    "calibrate": "evaluate",
     "books": "books",
     "jobs": "books",
     "doctor": "doctor",

@@ -50,6 +50,7 @@ class Passage:
     score: float
     cosine: float = 0.0
     lexical: float = 0.0
+    strength: float = 0.0  #: of the match, by which the passages of one question differ most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

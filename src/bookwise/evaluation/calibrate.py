@@ -19,7 +19,7 @@ STRENGTH_MAX = 4.0
 STRAIGHT = Calibration(knots=((0.0, 0.0), (STRENGTH_MAX, 1.0)))  #: similarities on it tell the strengths themselves
 
 _TEMPLATES = ("What is {}?", "How does {} work?")
-_QUESTION_WORDS = frozenset("how what when where which who why".split())
+_QUESTION_WORDS = frozenset(["how", "what", "when", "where", "which", "who", "why"])
 _HEADING_LENGTHS = range(3, 81)
 _GENERIC = """
 about this book|acknowledgements|advantages|answers|appendix|background|before you begin|best practices|bibliography

@@ -147,7 +147,12 @@ class EmbeddedIndex:
     async def vectors(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, Vector]:
         if not chunk_ids:
             return {}
-        return await self._off_loop(partial(self._vectors, book_id, list(chunk_ids)))
+        with _translated():
+            return self._vectors(book_id, list(chunk_ids))
+
+    async def unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
+        with _translated():
+            return self._unknown(book_id, words)
 
     async def close(self) -> None:
         await self._off_loop(self._shard.close)
@@ -277,11 +282,21 @@ class EmbeddedIndex:
 
     def _most_possible(self, terms: qdrant.SparseVector, book_id: str) -> float:
         """The score of a chunk that is full of every term: what makes lexical scores comparable."""
-        rarity = sum(self._rarity(book_id, term) for term in terms.indices)
+        strange = math.log(2 * self._count + 2)
+        rarities = (self._rarity(book_id, term) for term in terms.indices)
+        rarity = sum(strange if known is None else known for known in rarities)
         return max(rarity * (BM25_SATURATION + 1), 1e-9)
 
-    def _measured_rarity(self, book_id: str, term: int) -> float:
-        """The engine's inverse document frequency of a term in a book, read off its best chunk."""
+    def _unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
+        return frozenset(
+            word
+            for word in words
+            if any(self._rarity(book_id, term) is None for term in self._words.embed_query(word).indices)
+        )
+
+    def _measured_rarity(self, book_id: str, term: int) -> float | None:
+        """The engine's inverse document frequency of a term in a book, read off its best chunk; None for a term
+        that is in no chunk."""
         request = qdrant.QueryRequest(
             limit=1,
             query=qdrant.Query.Nearest(qdrant.SparseVector([term], [1.0]), using=WORDS),
@@ -292,7 +307,7 @@ class EmbeddedIndex:
         )
         found = self._shard.query(request)
         if not found:
-            return math.log(2 * self._count + 2)
+            return None
         weights = found[0].vector[WORDS]
         return float(found[0].score / weights.values[weights.indices.index(term)])
 
