@@ -12,10 +12,10 @@ import anyio
 
 from bookwise.domain.answers import EngineName, Question
 from bookwise.domain.books import Book
-from bookwise.domain.errors import InvalidInput, NotFound
-from bookwise.domain.search import DEFAULT_BOOK_ID
+from bookwise.domain.errors import InvalidInput
 from bookwise.domain.threads import Message
 from bookwise.ports import Shelf
+from bookwise.retrieval.choose import chosen_book
 from bookwise.settings import Settings, load_settings
 from bookwise.wiring import open_answers, open_search
 
@@ -103,8 +103,8 @@ async def open_asking(settings: Settings) -> AsyncIterator["AskKit"]:
 
 
 async def book_for(catalog: Shelf, book_id: str | None, module: str | None = None) -> Book:
-    """The book a question is about: the named one, the only one, or the default one. The module must be one of it."""
-    book = await catalog.book(book_id) if book_id is not None else _only_book(await catalog.books())
+    """The book a question is about; the module must be one of it."""
+    book = await chosen_book(catalog, book_id)
     if module is not None:
         from bookwise.schemas.ask import module_names
 
@@ -112,15 +112,6 @@ async def book_for(catalog: Shelf, book_id: str | None, module: str | None = Non
         if allowed and module not in allowed:
             raise InvalidInput(f"Book {book.id!r} has no module {module!r}; it has: {', '.join(sorted(allowed))}.")
     return book
-
-
-def _only_book(books: Sequence[Book]) -> Book:
-    if not books:
-        raise NotFound("There is no book yet.", advice="Run `bookwise ingest PATH` first.")
-    by_id = {book.id: book for book in books}
-    if len(books) > 1 and DEFAULT_BOOK_ID not in by_id:
-        raise NotFound(f"There are {len(books)} books: {', '.join(by_id)}.", advice="Say which one (--book ID).")
-    return books[0] if len(books) == 1 else by_id[DEFAULT_BOOK_ID]
 
 
 def _require_no_event_loop() -> None:

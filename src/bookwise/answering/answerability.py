@@ -17,9 +17,11 @@ from bookwise.answering.words import WORD, carries, stem, words
 from bookwise.domain.answers import Passage
 
 STRONG = 0.75  #: a match stronger than this says little more by being stronger still
-STRONG_WEIGHT = 0.4
+STRONG_WEIGHT = 0.3
 SENTENCE_WEIGHT = 0.25
-USUAL_SENTENCE = 0.83  #: what the best sentence of an answerable question usually scores
+USUAL_SENTENCE = 0.85  #: what the best sentence of an answerable question usually scores
+HOPELESS = 0.3
+SURE = 0.9
 CLOSENESS_WEIGHT = 0.5
 USUAL_CLOSENESS = 0.38
 NAMED_WEIGHT = 0.05
@@ -41,22 +43,14 @@ class Signs:
     fit: float  #: by words
     names: bool | None  #: whether one passage holds all names of the question; None when it has none
     denied: bool  #: the question says "not", and the sentence does not
+    unknown: bool  #: a word of the question stands nowhere in the book
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """The signs, and what the index and the embedder say about them."""
-
-    signs: Signs
-    closeness: float = 0.0  #: cosine of the question and the sentence; 0 when nobody was asked
-    unknown: bool = False  #: a word of the question stands nowhere in the book
-
-
-def signs_of(question: str, passages: Sequence[Passage]) -> Signs:
-    """The signs, read from the sentences that fit the question best."""
+def signs_of(question: str, passages: Sequence[Passage], *, unknown: bool = False) -> Signs:
+    """The signs, read from the sentence that fits the question best."""
     found = found_units(asked(question), passages)
     if not found:
-        return Signs("", USUAL_SENTENCE, None, denied=False)
+        return Signs("", USUAL_SENTENCE, None, denied=False, unknown=unknown)
     named = names(question)
     best = found[0].unit.text
     return Signs(
@@ -64,18 +58,28 @@ def signs_of(question: str, passages: Sequence[Passage]) -> Signs:
         fit=found[0].score,
         names=any(named <= _words_of(passage) for passage in passages) if named else None,
         denied=bool(_PLAIN_FACT.match(question) and _DENIAL.search(question) and not _DENIAL.search(best)),
+        unknown=unknown,
     )
 
 
-def answerability(strength: float, reading: Reading) -> float:
+def answerability(strength: float, signs: Signs) -> float:
     """The strength of the best match, corrected by what its text says."""
-    signs = reading.signs
     strength = min(strength, STRONG) + STRONG_WEIGHT * max(strength - STRONG, 0.0)
     strength += SENTENCE_WEIGHT * (signs.fit - USUAL_SENTENCE)
-    strength += CLOSENESS_WEIGHT * max(reading.closeness - USUAL_CLOSENESS, 0.0)
     if signs.names is not None:
         strength += NAMED_WEIGHT if signs.names else -MISSING_WEIGHT
-    return strength - DENIED_WEIGHT * signs.denied - UNKNOWN_WEIGHT * reading.unknown
+    return strength - DENIED_WEIGHT * signs.denied - UNKNOWN_WEIGHT * signs.unknown
+
+
+def is_doubtful(strength: float) -> bool:
+    """Whether the meaning of the one sentence could still decide: a sure match needs no second look, a hopeless one
+    cannot be saved by it."""
+    return HOPELESS <= strength < SURE
+
+
+def reconsidered(strength: float, closeness: float) -> float:
+    """A doubtful match whose sentence is close to the question in meaning, by cosine, becomes as good as sure."""
+    return min(strength + CLOSENESS_WEIGHT * max(closeness - USUAL_CLOSENESS, 0.0), SURE)
 
 
 def names(question: str) -> frozenset[str]:

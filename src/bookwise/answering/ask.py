@@ -135,6 +135,8 @@ class _Asking:
             async for piece in pieces:
                 yield piece
         answer = self._answer(draft, evidence)
+        if not draft.said and answer.text:
+            yield Said(text=answer.text)
         yield StateChanged(state=_state_of(answer))
         yield AnswerFinished(answer=answer)
 
@@ -150,7 +152,8 @@ class _Asking:
     async def _standalone(self) -> str:
         """The question as it can be searched for: a model rewrites it, and rules do where there is none."""
         by_rule = resolve(self._question.text, self._history)
-        if not by_rule.is_followup or self._kit.rewriter is None:
+        answered = any(message.role == "assistant" and message.complete for message in self._history)
+        if not by_rule.is_followup or not answered or self._kit.rewriter is None:
             return by_rule.text
         try:
             return await self._kit.rewriter.standalone(self._question.text, self._history, deadline=self._deadline)

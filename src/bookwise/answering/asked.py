@@ -20,7 +20,8 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     (
         "procedure",
         r"\bhow (?:do|can|should|would|could|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b|\b(?:command|commands)\b"
-        r"|\bprocedure\b|\bwhat (?:do|must|should|can) i (?:do|type|run|need to do)\b"
+        r"|\bprocedure\b|\bwhat (?:do|must|should|can) (?:i|we|you) (?:(?:have|need) to )?"
+        r"(?:do|type|run|put|write|add|set|change|install)\b"
         r"|^(?:install|set up|configure|create|build|run)\b",
     ),
     (

@@ -1,14 +1,16 @@
 """A question in stand-alone form → evidence: numbered passages of one book, and how sure they make us."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bookwise.answering.answerability import Reading, Signs, answerability, signs_of, terms
-from bookwise.answering.confidence import confidence_of
+from bookwise.answering.answerability import answerability, is_doubtful, reconsidered, signs_of, terms
+from bookwise.answering.confidence import RULES, confidence_of
 from bookwise.domain.answers import Evidence, Passage, Question
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
 from bookwise.retrieval.search import SearchKit, search
 
 SHORTEST_QUERY = 3
+LEAST_PASSAGES = RULES[-1][2]  #: fewer could never be enough for an answer
 BEST_WEIGHT = 0.9  #: how far the best match of a question speaks for its other passages
 
 
@@ -34,7 +36,7 @@ class Gathering:
         """The evidence for the question itself."""
         if len(query.strip()) < SHORTEST_QUERY:
             return nothing(query)
-        found = await self._search(query, self.question.top_k)
+        found = await self._search(query, max(self.question.top_k, LEAST_PASSAGES))
         passages = await self._weighed(found)
         kept = tuple(passage for passage in passages if passage.score >= self.question.threshold)
         vectors = await self.kit.index.vectors(self.question.book_id, [p.chunk.id for p in kept])
@@ -57,21 +59,22 @@ class Gathering:
             return []
         calibration = self.kit.calibration_of(await self.kit.catalog.book(self.question.book_id))
         numbered = [self._passage(hit, hit.score) for hit in found.hits]
-        reading = await self._reading(signs_of(found.query.text, numbered), found)
-        best = answerability(max(hit.strength for hit in found.hits), reading)
+        best = await self._best(found, numbered)
         for hit in found.hits:
             strength = hit.strength + BEST_WEIGHT * (best - hit.strength)
             self.seen[hit.chunk.id] = replace(self.seen[hit.chunk.id], score=calibration.similarity(strength))
         return [self.seen[hit.chunk.id] for hit in found.hits]
 
-    async def _reading(self, signs: Signs, found: SearchResult) -> Reading:
-        """What else tells whether the sentence answers. Only an embedder in this process is asked about it."""
-        unknown = await self.kit.index.unknown(self.question.book_id, terms(found.query.text))
-        closeness = 0.0
-        if self.kit.embedder.facts.local and signs.sentence.strip():
-            sentence = await self.kit.embedder.embed_query(signs.sentence)
-            closeness = sum(a * b for a, b in zip(found.vector, sentence, strict=True))
-        return Reading(signs, closeness=closeness, unknown=bool(unknown))
+    async def _best(self, found: SearchResult, passages: Sequence[Passage]) -> float:
+        """How strong the best match is once its text is read. Only an embedder in this process is asked again."""
+        text, facts = found.query.text, self.kit.embedder.facts
+        unknown = await self.kit.index.unknown(self.question.book_id, terms(text))
+        signs = signs_of(text, passages, unknown=bool(unknown))
+        best = answerability(max(hit.strength for hit in found.hits), signs)
+        if not facts.local or not is_doubtful(best) or not signs.sentence.strip():
+            return best
+        sentence = await self.kit.embedder.embed_query(signs.sentence)
+        return reconsidered(best, sum(a * b for a, b in zip(found.vector, sentence, strict=True)))
 
     def _passage(self, hit: Hit, score: float) -> Passage:
         if hit.chunk.id not in self.seen:

@@ -10,7 +10,7 @@ from typing import Annotated, cast, get_args
 import typer
 
 from bookwise.cli.exit_codes import OK, SOME_FAILED
-from bookwise.cli.output import BookOption, JsonFlag, chosen_book, console, print_json, printable, with_app
+from bookwise.cli.output import BookOption, JsonFlag, console, print_json, printable, with_app
 from bookwise.domain.answers import EngineName
 from bookwise.domain.books import Book
 from bookwise.domain.errors import InvalidInput, NotFound
@@ -20,6 +20,7 @@ from bookwise.evaluation.metrics import Evaluation
 from bookwise.evaluation.run import evaluated, live_book
 from bookwise.evaluation.shape import calibration_json, evaluation_json
 from bookwise.ingestion.discovery.profile import PROFILE_FILE, ValidationQuestion
+from bookwise.retrieval.choose import chosen_book
 from bookwise.wiring import App, open_answers
 
 PASSES = 3  #: a calibration asks each question for its strength, on the map in use and on the fitted one
@@ -50,7 +51,7 @@ def validate(  # noqa: PLR0913 - one parameter per option
         raise InvalidInput(f"--engine is {engine!r}; allowed: {', '.join(get_args(EngineName))}.")
 
     async def run(app: App) -> Evaluation:
-        found = await app.catalog.book(await chosen_book(app.catalog, book))
+        found = await chosen_book(app.catalog, book)
         asked = questions_of(found, questions)
         live = await live_book(found.id, index=app.index, catalog=app.catalog)
         async with open_answers(app.settings, app.search_kit) as kit:
@@ -78,7 +79,7 @@ def calibrate(
     """Fit the scale of similarity to the book: answer what it answers, refuse what it does not."""
 
     async def run(app: App) -> tuple[Book, CalibrationRun]:
-        found = await app.catalog.book(await chosen_book(app.catalog, book))
+        found = await chosen_book(app.catalog, book)
         live = await live_book(found.id, index=app.index, catalog=app.catalog)
         samples = samples_of(_own_questions(found, questions), live.chunks.values())
         total = PASSES * (len(samples.positives) + len(samples.negatives))
@@ -154,7 +155,7 @@ def _show_calibration(book: Book, run: CalibrationRun, *, written: bool) -> None
     if run.fit.calibration is None:
         console().print(f"{run.fit.reason} The map in use stays.", markup=False)
         return
-    console().print("\n" + toml_of(run.fit.calibration) + "\n", markup=False)
+    console().print("\n" + toml_of(run.fit.calibration, book.embedder_name) + "\n", markup=False)
     if written:
         console().print(f"Written: book {book.id} uses this map from now on.", markup=False)
     else:

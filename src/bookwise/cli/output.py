@@ -10,9 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import anyio
 import typer
 
-from bookwise.domain.errors import NotFound
-from bookwise.domain.search import DEFAULT_BOOK_ID
-from bookwise.ports import Shelf
 from bookwise.settings import Settings, load_settings
 from bookwise.wiring import App, open_app, open_search
 
@@ -69,17 +66,3 @@ def console(*, stderr: bool = False) -> "Console":
 def printable(text: str) -> str:
     """Text from a book or a file name, without the control characters that command a terminal."""
     return "".join(c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-
-
-async def chosen_book(catalog: Shelf, book_id: str | None) -> str:
-    """The book a command is about: the named one, the only one, or the default one."""
-    if book_id is not None:
-        return (await catalog.book(book_id)).id
-    known = [book.id for book in await catalog.books()]
-    if len(known) == 1:
-        return known[0]
-    if DEFAULT_BOOK_ID in known:
-        return DEFAULT_BOOK_ID
-    if not known:
-        raise NotFound("There is no book yet.", advice="Run `bookwise ingest PATH` first.")
-    raise NotFound(f"There are {len(known)} books: {', '.join(known)}.", advice="Say which one with --book ID.")

@@ -6,10 +6,11 @@ from typing import Annotated
 
 import typer
 
-from bookwise.cli.output import BookOption, JsonFlag, chosen_book, console, print_json, printable, with_app, with_search
+from bookwise.cli.output import BookOption, JsonFlag, console, print_json, printable, with_app, with_search
 from bookwise.domain.books import Chunk
 from bookwise.domain.search import Filter, SearchQuery, SearchResult
 from bookwise.retrieval import read
+from bookwise.retrieval.choose import chosen_book
 from bookwise.retrieval.search import SearchKit
 from bookwise.retrieval.search import search as find
 from bookwise.wiring import App
@@ -42,7 +43,7 @@ def search(  # noqa: PLR0913 - one parameter per filter
 
     async def run(kit: SearchKit) -> SearchResult:
         within = Filter(
-            book_id=await chosen_book(kit.catalog, book),
+            book_id=(await chosen_book(kit.catalog, book)).id,
             hardware_tier=tier,
             module=module,
             chapter_min=chapter_min,
@@ -72,7 +73,7 @@ def lesson(
     """Read a whole lesson, in order."""
 
     async def run(app: App) -> tuple[Chunk, ...]:
-        book_id = await chosen_book(app.catalog, book)
+        book_id = (await chosen_book(app.catalog, book)).id
         by_file = {r.source_file: r.lesson_id for r in await app.catalog.records(book_id)}
         return await read.lesson(book_id, by_file.get(lesson_id, lesson_id), index=app.index, catalog=app.catalog)
 

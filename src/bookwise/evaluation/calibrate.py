@@ -125,10 +125,10 @@ async def calibrated(
     return CalibrationRun(samples=kept, dropped=dropped, fit=fit, before=before, after=after)
 
 
-def toml_of(calibration: Calibration) -> str:
+def toml_of(calibration: Calibration, embedder: str) -> str:
     """The table to paste into `bookwise.toml`."""
     knots = ", ".join(f"[{strength:.6g}, {similarity:.6g}]" for strength, similarity in calibration.knots)
-    return f"[calibration]\nknots = [{knots}]"
+    return f'[calibration]\nembedder = "{embedder}"\nknots = [{knots}]'
 
 
 def _in_the_book(positives: dict[str, Strengths], negatives: dict[str, Strengths]) -> tuple[str, ...]:

@@ -136,6 +136,7 @@ def _book(discovery: Discovery, kit: IngestionKit, known: Book | None, source: s
     """The book as this run will leave it."""
     facts = kit.embedder.facts
     profile = discovery.profile
+    kept = known.calibration if known and known.embedder == facts.fingerprint else None
     return Book(
         id=discovery.book_id,
         title=discovery.title,
@@ -146,7 +147,7 @@ def _book(discovery: Discovery, kit: IngestionKit, known: Book | None, source: s
         embedder=facts.fingerprint,
         embedder_name=facts.name,
         embedder_size=facts.size,
-        calibration=profile.fitted or (known.calibration if known and known.embedder == facts.fingerprint else None),
+        calibration=profile.fitted(facts.name) or kept,
     )
 
 

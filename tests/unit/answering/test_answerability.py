@@ -7,35 +7,35 @@ import pytest
 from bookwise.answering.answerability import (
     SENTENCE_CHARACTERS,
     STRONG,
+    SURE,
     USUAL_CLOSENESS,
     USUAL_SENTENCE,
-    Reading,
     Signs,
     answerability,
+    is_doubtful,
     names,
+    reconsidered,
     signs_of,
     terms,
 )
 from bookwise.domain.answers import Passage
 from tests.support.answers import passage
 
-USUAL = Signs(sentence="A node is small.", fit=USUAL_SENTENCE, names=None, denied=False)
+USUAL = Signs(sentence="A node is small.", fit=USUAL_SENTENCE, names=None, denied=False, unknown=False)
 
 
 def given(*texts: str) -> list[Passage]:
     return [passage(number, 0.9, text=text) for number, text in enumerate(texts, 1)]
 
 
-def judged(strength: float, *, closeness: float = USUAL_CLOSENESS, unknown: bool = False, **signs: object) -> float:
+def judged(strength: float, **signs: object) -> float:
     """The strength after reading; `signs` overrides the usual ones."""
-    read = replace(USUAL, **signs)  # type: ignore[arg-type]
-    return answerability(strength, Reading(read, closeness=closeness, unknown=unknown))
+    return answerability(strength, replace(USUAL, **signs))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("strength", [0.0, 0.3, 0.6, STRONG])
 def test_usual_signs_leave_the_strength_as_it_is(strength: float) -> None:
     assert judged(strength) == pytest.approx(strength)
-    assert judged(strength, closeness=0.0) == pytest.approx(strength)
 
 
 def test_a_stronger_match_is_never_weaker_afterwards() -> None:
@@ -49,8 +49,16 @@ def test_a_sentence_that_fits_better_strengthens_and_one_that_fits_worse_weakens
     assert judged(0.6, fit=USUAL_SENTENCE - 0.2) < 0.6
 
 
-def test_a_sentence_that_is_closer_in_meaning_strengthens() -> None:
-    assert judged(0.6, closeness=USUAL_CLOSENESS + 0.4) > judged(0.6, closeness=USUAL_CLOSENESS + 0.2) > 0.6
+def test_a_sentence_that_is_closer_in_meaning_strengthens_and_a_far_one_takes_nothing() -> None:
+    assert reconsidered(0.6, USUAL_CLOSENESS + 0.4) > reconsidered(0.6, USUAL_CLOSENESS + 0.2) > 0.6
+    assert reconsidered(0.6, 0.0) == 0.6
+
+
+def test_a_second_look_makes_a_doubtful_match_sure_and_no_more() -> None:
+    assert reconsidered(0.89, 1.0) == SURE
+    assert is_doubtful(0.6)
+    assert not is_doubtful(SURE)
+    assert not is_doubtful(0.1)
 
 
 def test_the_names_of_the_question_strengthen_where_they_occur_and_weaken_where_they_are_missing() -> None:
@@ -83,7 +91,7 @@ def test_a_better_sentence_has_the_better_fit() -> None:
 
 
 def test_without_passages_nothing_is_said_for_or_against() -> None:
-    assert answerability(0.6, Reading(signs_of("What is a node?", []))) == pytest.approx(0.6)
+    assert answerability(0.6, signs_of("What is a node?", [])) == pytest.approx(0.6)
 
 
 @pytest.mark.parametrize(

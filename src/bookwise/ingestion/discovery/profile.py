@@ -132,8 +132,9 @@ class Rule(_Table):
 
 
 class CalibrationFacts(_Table):
-    """`[calibration]`: the map from match strength to similarity, fitted on this book."""
+    """`[calibration]`: the map from match strength to similarity, fitted on this book with one embedder."""
 
+    embedder: StrictStr | None = None  #: its name; the map holds for no other. None: for whichever is used
     knots: Annotated[tuple[tuple[float, float], ...], Field(min_length=2, max_length=1000)]
 
     @model_validator(mode="after")
@@ -213,10 +214,12 @@ class BookProfile(_Table):
     def _limit(self, given: int | None, usual: int) -> int | None:
         return given if given is not None or not self.modules else usual
 
-    @property
-    def fitted(self) -> Calibration | None:
-        """The calibration of this book, when it has one of its own."""
-        return None if self.calibration is None else Calibration(knots=self.calibration.knots)
+    def fitted(self, embedder: str) -> Calibration | None:
+        """The book's own calibration for this embedder, when it has one."""
+        own = self.calibration
+        if own is None or own.embedder not in (None, embedder):
+            return None
+        return Calibration(knots=own.knots)
 
 
 def _once(table: str, names: list[str]) -> None:

@@ -71,7 +71,7 @@ def test_a_book_without_a_profile_has_the_defaults(tmp_path: Path) -> None:
     assert profile == BookProfile()
     assert profile.audience == Audience(hardware_tier=1, proficiency_level="A2", layer="L1")
     assert (profile.book.language, profile.default_module) == ("en", "main")
-    assert (profile.chapter_max, profile.lesson_max, profile.fitted) == (None, None, None)
+    assert (profile.chapter_max, profile.lesson_max, profile.fitted("any")) == (None, None, None)
 
 
 def test_every_key_of_a_profile_is_read(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_every_key_of_a_profile_is_read(tmp_path: Path) -> None:
     assert profile.module_list == (Module(name="arms", title="Arms", aliases=("manipulators",)),)
     assert profile.audience == Audience(hardware_tier=2, proficiency_level="B1", layer="L3")
     assert (profile.chapter_max, profile.lesson_max, profile.limits.max_file_bytes) == (30, 40, 2048)
-    assert profile.fitted == Calibration(knots=((0.1, 0.0), (0.5, 0.6), (0.9, 1.0)))
+    assert profile.fitted("any") == Calibration(knots=((0.1, 0.0), (0.5, 0.6), (0.9, 1.0)))
     assert profile.rules[0].chapter == 3
     assert profile.questions[0].history == ("What is a node?",)
     assert profile.exclude == ("drafts/**",)
@@ -210,3 +210,9 @@ def test_a_safe_id_is_itself(book_id: str) -> None:
 def test_an_unsafe_id_is_refused(book_id: str) -> None:
     with pytest.raises(InvalidInput, match="cannot be a book's id"):
         checked_book_id(book_id)
+
+
+def test_a_calibration_holds_for_the_embedder_it_was_fitted_with(tmp_path: Path) -> None:
+    profile = profile_of(tmp_path, '[calibration]\nembedder = "one"\nknots = [[0, 0], [1, 1]]\n')
+    assert profile.fitted("one") == Calibration(knots=((0.0, 0.0), (1.0, 1.0)))
+    assert profile.fitted("another") is None
