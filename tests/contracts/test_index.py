@@ -187,7 +187,7 @@ def _stored(chunk):  # type: ignore[no-untyped-def]
 
 
 async def test_words_that_stand_nowhere_in_the_book_are_unknown_whatever_their_ending(index: LessonIndex) -> None:
-    await index.stage(embedded("loops", "r1", (1.0, 0.0), text="A loop repeats its body until the condition fails."))
+    await index.stage(embedded(chunks("loops", "r1", "A loop repeats its body until the condition fails."), EAST))
     assert await index.unknown("book", ["Loops", "repeated", "gondola", "conditions"]) == {"gondola"}
     assert await index.unknown("another", ["loops"]) == {"loops"}
     assert await index.unknown("book", []) == frozenset()

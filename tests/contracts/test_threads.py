@@ -50,7 +50,11 @@ async def test_a_thread_can_be_created_with_a_given_id_once(threads: ThreadStore
     assert (await threads.thread(thread_id, owner="ann-the-owner")).book_id == "robots"
 
 
-@pytest.mark.parametrize("thread_id", ["", "x", str(uuid1()), str(uuid4())[:-1], f"{{{uuid4()}}}", "1' OR '1'='1"])
+@pytest.mark.parametrize(
+    "thread_id",
+    ["", "x", str(uuid1()), str(uuid4())[:-1], f"{{{uuid4()}}}", "1' OR '1'='1"],
+    ids=["empty", "letter", "version-1", "too-short", "braces", "sql"],
+)
 async def test_an_id_that_is_no_uuid_of_version_4_is_refused(
     threads: ThreadStore, clock: WallClock, thread_id: str
 ) -> None:
