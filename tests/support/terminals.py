@@ -72,7 +72,7 @@ def on_terminal(program: Path, *arguments: str, env: Mapping[str, str]) -> Itera
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env={**os.environ, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS), **env},
+        env={**os.environ, **env, "TERM": "xterm-256color", "COLUMNS": str(COLUMNS), "LINES": str(ROWS)},
         start_new_session=True,
     )
     os.close(theirs)
