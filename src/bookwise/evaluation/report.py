@@ -35,7 +35,7 @@ figcaption{font-weight:600}.miss{margin:0 0 1rem}svg{width:100%;height:auto}svg 
 .good{fill:var(--good)}.bad{fill:var(--bad)}.near{fill:var(--near)}
 .scroll{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}
 th,td{padding:.35rem .5rem;border-bottom:1px solid var(--line);text-align:left;vertical-align:top}
-td.number{text-align:right;font-variant-numeric:tabular-nums}
+.number{text-align:right;font-variant-numeric:tabular-nums}
 blockquote,pre{margin:.5rem 0;padding:.5rem .75rem;border-left:3px solid var(--line);white-space:pre-wrap;font:inherit}
 summary{cursor:pointer}
 """
@@ -60,7 +60,8 @@ def _summary(run: Evaluation, minimum: float) -> Iterator[str]:
     yield f"{'at or above' if passed else 'below'} the bar of {minimum:.1%}.</p>"
     yield f'<p class="soft">Book {escape(run.book_id)}, engine {escape(run.engine)}, '
     yield f"median {run.median_ms:.0f} ms per answer.</p>"
-    yield '<div class="scroll"><table><thead><tr><th>Kind</th><th>Asked</th><th>Right</th><th>Share</th></tr></thead>'
+    heads = "".join(f'<th class="number">{name}</th>' for name in ("Asked", "Right", "Share"))
+    yield f'<div class="scroll"><table><thead><tr><th>Kind</th>{heads}</tr></thead>'
     yield "<tbody>" + "".join(map(_tally_row, (*run.kinds, run.total))) + "</tbody></table></div><ul>"
     yield f"<li>Citations that lead to what they say: {run.citations.right} of {run.citations.asked}</li>"
     yield f"<li>Answers that cite the expected section: {run.sections.right} of {run.sections.asked}</li>"
@@ -133,7 +134,7 @@ def _passage(passage: Passage) -> str:
 
 def _table(run: Evaluation) -> Iterator[str]:
     yield '<h2>All questions</h2><div class="scroll"><table><thead><tr><th></th><th>Question</th><th>Kind</th>'
-    yield "<th>Outcome</th><th>Similarity</th><th>Expected lesson</th></tr></thead><tbody>"
+    yield '<th>Outcome</th><th class="number">Similarity</th><th>Expected lesson</th></tr></thead><tbody>'
     for verdict in run.verdicts:
         question = verdict.question
         mark = (
