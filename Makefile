@@ -25,7 +25,7 @@ lock: ## Resolve the dependencies anew into requirements.lock (hashes, no addres
 	.tools/bin/uv pip compile pyproject.toml --all-extras --generate-hashes --universal \
 		--no-annotate --no-header --no-emit-index-url --quiet -o requirements.lock
 
-demo: setup ## Ingest the sample book and search it, in a throw-away data folder
+demo: setup ## Ingest the sample book, search it and ask it, in a throw-away data folder
 	@BIN=$(BIN) sh examples/demo.sh
 
 check: setup lint ## Format, lint, types, layers, unit tests and contracts on local backends: before every commit
@@ -43,12 +43,15 @@ test: setup lint ## Everything: every backend, real processes, real kills
 serve: setup ## Keep the sample book's index in line with its files while you edit them
 	@$(BIN)/bookwise ingest examples/physical-ai --watch
 
-bench: setup ## Ratios against the bare floor, and retrieval quality (needs a quiet machine; see docs/benchmarks.md)
+bench: setup ## Ratios against the bare floor, and the quality of search and answers (needs a quiet machine; see docs/benchmarks.md)
 	@$(BIN)/python -m benchmarks.chunking
 	@$(BIN)/python -m benchmarks.search
 	@$(BIN)/python -m benchmarks.ingest
 	@$(BIN)/python -m benchmarks.retrieval
 	@$(BIN)/python -m benchmarks.books
+	@$(BIN)/python -m benchmarks.answers
+	@$(BIN)/python -m benchmarks.followups
+	@$(BIN)/python -m benchmarks.grounding
 
 docs: setup ## Write the reference pages anew from the code
 	@$(BIN)/python -m docs.reference

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from bookwise.cli.exit_codes import BUG, INTERRUPTED, SOME_FAILED, exit_code
 from bookwise.cli.main import COMMANDS, program
-from bookwise.domain.errors import BadLesson, BookwiseError
+from bookwise.domain.errors import BadLesson, BookwiseError, ModelUnavailable
 from bookwise.settings import Settings, env_name
 
 FOLDER = Path(__file__).parent / "reference"
@@ -47,7 +47,7 @@ def commands_page() -> str:
         NOTE,
         "# Commands",
         "",
-        "Every command takes `--json`. Results go to stdout, everything else to stderr.",
+        "Every command but `chat`, `mcp` and `serve` takes `--json`. Results go to stdout, everything else to stderr.",
         "",
     ]
     app = program([])
@@ -61,6 +61,10 @@ def help_of(app: typer.Typer, command: str) -> str:
     return "\n".join(line.rstrip() for line in shown.output.strip().splitlines())
 
 
+NOT_ALL_WELL = "finished, but a lesson failed, doctor found something, or validate or calibrate fell short of its aim"
+WITH_REASON = (BadLesson, ModelUnavailable)
+
+
 def errors_page() -> str:
     lines = [
         NOTE,
@@ -71,10 +75,10 @@ def errors_page() -> str:
     ]
     lines += ["| code | exit | what it means |", "|---|---|---|"]
     for kind in descendants(BookwiseError):
-        error = kind("", "") if issubclass(kind, BadLesson) else kind("")
+        error = kind("", "") if issubclass(kind, WITH_REASON) else kind("")
         lines.append(f"| `{error.code}` | {exit_code(error)} | {(kind.__doc__ or '').splitlines()[0]} |")
     lines += ["", "| exit | meaning |", "|---|---|", "| 0 | done |"]
-    lines += [f"| {SOME_FAILED} | finished, but some lessons failed, or doctor found something |"]
+    lines += [f"| {SOME_FAILED} | {NOT_ALL_WELL} |"]
     lines += [f"| {INTERRUPTED} | stopped by Ctrl-C |", f"| {BUG} | a bug in Bookwise |"]
     return "\n".join(lines) + "\n"
 

@@ -20,4 +20,13 @@ say search "\"How do I create a workspace?\"" --module ros2 --tier 1 --limit 1
 say ingest examples/physical-ai "   # again: nothing changed, nothing is done"
 "$BIN/bookwise" ingest examples/physical-ai
 
-printf '\nNow try it on your own book:  %s/bookwise ingest PATH, then  %s/bookwise search "your question"\n' "$BIN" "$BIN"
+say ask "\"What is a node?\""
+"$BIN/bookwise" ask "What is a node?"
+
+say ask "\"How do I bake bread?\"" "   # not in the book"
+"$BIN/bookwise" ask "How do I bake bread?"
+
+printf '\n%s\n' "\$ printf 'What is a node?\\nHow do I write one in Python?\\n' | bookwise chat    # the second leans on the first"
+printf 'What is a node?\nHow do I write one in Python?\n' | "$BIN/bookwise" chat
+
+printf '\nNow try it on your own book:  %s/bookwise ingest PATH, then  %s/bookwise ask "your question"\n' "$BIN" "$BIN"
