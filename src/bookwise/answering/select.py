@@ -21,6 +21,7 @@ WANTED_WEIGHT = 0.15
 DEFINES_WEIGHT = 0.35
 SAYS_WHAT_WEIGHT = 0.1
 SUBJECT_EXTRA = 2  #: other words in the subject of a good definition
+HEADING_WEIGHT = 0.5
 STEPS_WEIGHT = 0.2
 
 _NUMBER_WORDS = (
@@ -152,14 +153,25 @@ def _fit(question: Asked, place: Place, weights: dict[str, float]) -> float:
 def _suit(question: Asked, place: Place, weights: dict[str, float]) -> float:
     if place.unit.kind == "table" and question.kind != "comparison":
         return max(_fit(question, row, weights) for row in _rows(place))
-    if question.kind == "procedure" and _STEP.search(place.unit.text) and question.terms & (place.own | place.near):
-        if place.unit.kind != "sentence":  # the heading says what is done by these steps
-            place = replace(place, own=place.own | content_words(place.heading))
-        return _fit(question, place, weights) + STEPS_WEIGHT
+    if question.kind == "procedure":
+        return _use(question, place, weights)
     fit = _fit(question, place, weights)
     if question.kind == "definition" and _is_definition(question, place.unit) and _says_what(question, place.unit):
         fit += SAYS_WHAT_WEIGHT
     return fit
+
+
+def _use(question: Asked, place: Place, weights: dict[str, float]) -> float:
+    """How well a unit tells what to do. A heading names what its steps and its code are good for; the words inside a
+    program say little about that, those of a command much."""
+    heading = content_words(place.heading)
+    steps = bool(_STEP.search(place.unit.text) and question.terms & (place.own | place.near))
+    named = HEADING_WEIGHT * sum(weights[word] for word in question.terms & heading)
+    if place.unit.kind == "code":
+        place = replace(place, own=place.own | heading if steps else heading)
+    elif steps and place.unit.kind == "item":
+        place = replace(place, own=place.own | heading)
+    return _fit(question, place, weights) + STEPS_WEIGHT * steps + named
 
 
 def _rows(table: Place) -> list[Place]:

@@ -211,7 +211,8 @@ def write_sources(told: Account, on: Paper) -> None:
     """Where the book says so, each place with its address."""
     for passage in _introduced(told, on):
         where = passage.chunk.locator
-        on.line(f"[{passage.number}] {title(passage)}  similarity {passage.score:.2f}", style="bold")
+        similarity = f"  similarity {passage.score:.2f}" if told.citations else ""
+        on.line(f"[{passage.number}] {title(passage)}{similarity}", style="bold")
         on.line(where.url or where.source_file, style="cyan", indent=4, link=where.url)
 
 

@@ -250,3 +250,10 @@ def test_an_item_reads_without_its_marker(marker: str) -> None:
 )
 def test_a_list_is_numbered_when_no_step_is_missing(items: list[str], *, numbered: bool) -> None:
     assert is_numbered_list(items) is numbered
+
+
+async def test_a_program_answers_for_what_its_heading_names_not_for_the_words_inside_it() -> None:
+    write = "## Write a node in Python\n\nThis one counts:\n\n```python\nclass Counter(Base):\n    pass\n```\n"
+    launch = "## Start everything\n\nIt starts a lot:\n\n```python\nwrite(node, python, ros, write_node)\n```\n"
+    text = await text_of("How do I write a node in Python?", launch, write)
+    assert text.startswith("This one counts: [2]\n\n```python\nclass Counter(Base):")

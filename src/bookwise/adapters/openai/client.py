@@ -34,6 +34,7 @@ from bookwise.domain.errors import ModelUnavailable
 ATTEMPTS = 3  #: for one call, the first one and a shortened one included
 
 logger = logging.getLogger(__name__)
+logger.addHandler(logging.NullHandler())  # where nobody set up logging, a reader is told by the answer itself
 
 Messages = Sequence[Mapping[str, Any]]
 
