@@ -256,4 +256,4 @@ async def test_a_program_answers_for_what_its_heading_names_not_for_the_words_in
     write = "## Write a node in Python\n\nThis one counts:\n\n```python\nclass Counter(Base):\n    pass\n```\n"
     launch = "## Start everything\n\nIt starts a lot:\n\n```python\nwrite(node, python, ros, write_node)\n```\n"
     text = await text_of("How do I write a node in Python?", launch, write)
-    assert text.startswith("This one counts: [2]\n\n```python\nclass Counter(Base):")
+    assert text.startswith("**Write a node in Python**\n\nThis one counts: [2]\n\n```python\nclass Counter(Base):")
