@@ -40,8 +40,9 @@ lint: setup
 test: setup lint ## Everything: every backend, real processes, real kills
 	@$(BIN)/pytest -n 2
 
-serve: setup ## Keep the sample book's index in line with its files while you edit them
-	@$(BIN)/bookwise ingest examples/physical-ai --watch
+serve: setup ## Serve the sample book over HTTP on this machine
+	@$(BIN)/bookwise ingest examples/physical-ai
+	@$(BIN)/bookwise serve
 
 bench: setup ## Ratios against the bare floor, and the quality of search and answers (needs a quiet machine; see docs/benchmarks.md)
 	@$(BIN)/python -m benchmarks.chunking

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
+from bookwise.domain.access import ApiKey, ApiRole
 from bookwise.domain.answers import Citation, EngineName, Evidence, Passage, Said, SearchStarted, Usage
 from bookwise.domain.books import Book, Chunk, EmbeddedChunk, EmbedderFacts, Vector
 from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
@@ -237,3 +238,33 @@ class Rewriter(Protocol):
 
     async def standalone(self, question: str, history: Sequence[Message], *, deadline: float) -> str:
         """The question as a stand-alone one; `ModelUnavailable` when the model cannot say."""
+
+
+class KeyStore(Protocol):
+    """Keeps API keys, durably; of a secret only a hash, so that nobody can read it back."""
+
+    async def create(
+        self,
+        name: str,
+        role: ApiRole,
+        *,
+        books: Sequence[str] = (),
+        origins: Sequence[str] = (),
+        rate_per_minute: int = 100,
+    ) -> tuple[ApiKey, str]:
+        """A new key, and its secret, which is shown this once."""
+
+    async def keys(self) -> list[ApiKey]:
+        """All keys, revoked ones too, oldest first."""
+
+    async def key(self, secret: str) -> ApiKey | None:
+        """The key with this secret; None when there is none or it is revoked."""
+
+    async def revoke(self, key_id: str) -> ApiKey:
+        """The key no longer works, from now on; `NotFound` when there is none."""
+
+    async def rotate(self, key_id: str) -> tuple[ApiKey, str]:
+        """The same key (id, role, books, what it owns) with a new secret; the old one no longer works."""
+
+    async def any_active(self) -> bool:
+        """Whether at least one key works."""

@@ -1,6 +1,7 @@
 """Environment, `.env` and `bookwise.toml` → Settings: the only reader of the environment."""
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ COHERE_URL = "https://api.cohere.com"
 TOML_FILE = "bookwise.toml"
 TOML_TABLE = "settings"
 NAME = "environment_name"
+_ORIGIN = re.compile(r"https?://[^\s/?#@,*]+")
 
 EmbedderName = Literal["minilm", "openai", "cohere", "hashing"]
 EngineSetting = Literal["auto", "extractive", "direct", "agent"]
@@ -60,6 +62,15 @@ class Settings(BaseModel):
         default="drop", description="What becomes of a model's sentence that no passage carries."
     )
 
+    host: str = Field(default="127.0.0.1", min_length=1, description="Address that `bookwise serve` listens on.")
+    port: int = Field(default=8000, ge=0, le=65535, description="Port that `bookwise serve` listens on; 0: a free one.")
+    cors_origins: tuple[str, ...] = Field(
+        default=(), description="Origins whose pages may call the service, such as https://book.example; with commas."
+    )
+    body_limit_bytes: int = Field(
+        default=512 * 1024, ge=1024, le=64 * 1024 * 1024, description="Largest body of a request."
+    )
+
     openai_api_key: SecretStr | None = _seed("OPENAI_API_KEY", None, "Key for the OpenAI-compatible endpoint.")
     openai_model: str = _seed("OPENAI_MODEL", "gpt-4o-mini", "Language model.", min_length=1)
     openai_base_url: str = _seed("OPENAI_BASE_URL", OPENAI_URL, "OpenAI-compatible endpoint.")
@@ -93,6 +104,23 @@ class Settings(BaseModel):
         le=1.0,
     )
 
+    github_webhook_secret: SecretStr | None = _seed(
+        "GITHUB_WEBHOOK_SECRET", None, "Secret that GitHub signs its deliveries with; no webhook without it."
+    )
+    github_repository: str | None = _seed(
+        "GITHUB_REPOSITORY", None, "The one repository whose pushes are ingested, such as owner/book."
+    )
+    github_branch: str = _seed("GITHUB_BRANCH", "main", "The branch whose pushes are ingested.", min_length=1)
+
+    @field_validator("cors_origins", mode="before")
+    @classmethod
+    def _are_origins(cls, value: Any) -> tuple[str, ...]:
+        found = [part.strip() for part in value.split(",")] if isinstance(value, str) else list(value)
+        for origin in filter(None, found):
+            if not _ORIGIN.fullmatch(origin):
+                raise ValueError("must be origins such as https://book.example, separated by commas")
+        return tuple(filter(None, found))
+
     @field_validator("openai_base_url", "cohere_base_url", "qdrant_url")
     @classmethod
     def _is_http(cls, value: str | None) -> str | None:
@@ -100,7 +128,7 @@ class Settings(BaseModel):
             raise ValueError("must begin with http:// or https://")
         return value.rstrip("/") if value else None
 
-    @field_validator("openai_api_key", "cohere_api_key", "qdrant_api_key", "database_url")
+    @field_validator("openai_api_key", "cohere_api_key", "qdrant_api_key", "database_url", "github_webhook_secret")
     @classmethod
     def _is_one_line(cls, value: SecretStr | None) -> SecretStr | None:
         secret = value.get_secret_value() if value else ""

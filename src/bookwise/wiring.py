@@ -14,7 +14,17 @@ from pydantic import SecretStr
 from bookwise.adapters.data_folder import held
 from bookwise.domain.answers import EngineName
 from bookwise.domain.errors import Misconfigured
-from bookwise.ports import Answerer, Catalog, Embedder, JobStore, LessonIndex, Rewriter, ThreadStore, VectorCache
+from bookwise.ports import (
+    Answerer,
+    Catalog,
+    Embedder,
+    JobStore,
+    KeyStore,
+    LessonIndex,
+    Rewriter,
+    ThreadStore,
+    VectorCache,
+)
 from bookwise.retrieval.search import SearchKit
 from bookwise.settings import Settings
 
@@ -40,6 +50,7 @@ class App:
     catalog: Catalog
     jobs: JobStore
     threads: ThreadStore
+    keys: KeyStore
 
     @property
     def search_kit(self) -> SearchKit:
@@ -64,6 +75,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
     from bookwise.adapters.sql.catalog import SqlCatalog
     from bookwise.adapters.sql.database import open_database
     from bookwise.adapters.sql.jobs import SqlJobs
+    from bookwise.adapters.sql.keys import SqlKeys
     from bookwise.adapters.sql.threads import SqlThreads
     from bookwise.adapters.sql.vectors import SqlVectorCache
 
@@ -78,6 +90,7 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             catalog=SqlCatalog(database, index_id=index.id, exclusive=settings.database_url is None),
             jobs=jobs,
             threads=SqlThreads(database),
+            keys=SqlKeys(database),
         )
 
 

@@ -3,6 +3,7 @@
 from bookwise.domain.errors import (
     BookwiseError,
     Conflict,
+    Denied,
     InvalidInput,
     Misconfigured,
     NotFound,
@@ -18,6 +19,7 @@ INTERRUPTED = 130
 BY_FAMILY: dict[type[BookwiseError], int] = {
     InvalidInput: USAGE,
     NotFound: 3,
+    Denied: 3,
     Conflict: 4,
     Unavailable: 5,
     Misconfigured: 6,

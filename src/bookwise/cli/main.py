@@ -28,6 +28,9 @@ COMMANDS = {
     "calibrate": "evaluate",
     "books": "books",
     "jobs": "books",
+    "keys": "keys",
+    "mcp": "mcp",
+    "serve": "serve",
     "doctor": "doctor",
     "config": "config",
 }
@@ -37,8 +40,8 @@ def program(arguments: list[str]) -> typer.Typer:
     """The program with the commands this command line may need; with all of them where it names none."""
     app = typer.Typer(
         name="bookwise",
-        help="Turns a technical book into something you can search: answers only from the book, and shows where.",
-        epilog="Start with: bookwise ingest PATH-TO-YOUR-BOOK, then: bookwise search 'your question'",
+        help="Turns a technical book into something you can ask: it answers only from the book, or refuses.",
+        epilog="Start with: bookwise ingest PATH-TO-YOUR-BOOK, then: bookwise ask 'your question'",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,

@@ -16,6 +16,10 @@ BookwiseError
 │   ├── IndexUnavailable
 │   ├── StoreUnavailable
 │   └── ModelUnavailable   the language model does not answer, or answers nonsense
+├── Denied               the caller, with another key
+│   ├── Unauthenticated    no key, or none that works
+│   ├── Forbidden          the key's role does not allow it
+│   └── TooManyRequests    the key's rate is used up
 └── Misconfigured        the operator: a setting, a key, a damaged or missing file
     ├── MissingModel
     └── DamagedData
@@ -106,6 +110,26 @@ class ModelUnavailable(Unavailable):
     def __init__(self, reason: str, message: str, *, advice: str = "") -> None:
         super().__init__(message, advice=advice)
         self.reason = reason
+
+
+class Denied(BookwiseError):
+    """The caller may not do this."""
+
+
+class Unauthenticated(Denied):
+    """No key, or none that works."""
+
+
+class Forbidden(Denied):
+    """The key works, but its role does not allow this."""
+
+
+class TooManyRequests(Denied):
+    """The key's rate is used up. `retry_after` says when to come back, in seconds."""
+
+    def __init__(self, message: str, *, advice: str = "", retry_after: float = 60.0) -> None:
+        super().__init__(message, advice=advice)
+        self.retry_after = retry_after
 
 
 class Misconfigured(BookwiseError):

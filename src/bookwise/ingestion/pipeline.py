@@ -1,7 +1,7 @@
 """A source → readers: the whole of road one. One lesson fails, the job goes on."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -103,20 +103,39 @@ async def ingest(
     report: OnOutcome = lambda outcome: None,
 ) -> IngestionJob:
     """Brings the index in line with the source; returns the finished job."""
-    known = await _known_book(discovery.book_id, kit.catalog)
+    job = await open_job(discovery.book_id, kit, mode=mode, source=source or str(root))
+    async with failing_with(job, kit.jobs):
+        return await run_job(await kit.jobs.start(job.job_id), discovery, root, kit, report=report)
+
+
+async def open_job(book_id: str, kit: IngestionKit, *, mode: IngestionMode, source: str) -> IngestionJob:
+    """A queued job, unless the book has one already or is bound to another embedder."""
+    known = await _known_book(book_id, kit.catalog)
     if known is not None and mode != "recreate":
         known.require_embedder(kit.embedder.facts)
-    book = _book(discovery, kit, known, source or str(root))
-    job = await kit.jobs.open(book.id, mode, book.source)
+    return await kit.jobs.open(book_id, mode, source)
+
+
+@asynccontextmanager
+async def failing_with(job: IngestionJob, jobs: JobStore) -> AsyncIterator[None]:
+    """What goes wrong inside is written into the job."""
     try:
-        job = await kit.jobs.start(job.job_id)
-        if known is None:
-            await kit.catalog.register(book)
-        return await _run(discovery, root, kit, job=job, book=book, report=report)
+        yield
     except BaseException as error:
         with anyio.CancelScope(shield=True), suppress(BookwiseError):  # what went wrong first is what counts
-            await kit.jobs.fail(job.job_id, _reason(error))
+            await jobs.fail(job.job_id, _reason(error))
         raise
+
+
+async def run_job(
+    job: IngestionJob, discovery: Discovery, root: Path, kit: IngestionKit, *, report: OnOutcome = lambda outcome: None
+) -> IngestionJob:
+    """Runs a job that was started, to its end. Cancelled, it stops after the lessons it is publishing."""
+    known = await _known_book(job.book_id, kit.catalog)
+    book = _book(discovery, kit, known, job.source)
+    if known is None:
+        await kit.catalog.register(book)
+    return await _run(discovery, root, kit, job=job, book=book, report=report)
 
 
 def _reason(error: BaseException) -> str:
@@ -181,11 +200,14 @@ async def _run(
 
 
 async def _withdraw(steps: IngestionPlan, before: dict[str, LessonRecord], run: _Run) -> None:
-    if steps.withdraw:
+    if not steps.withdraw:
+        return
+    with anyio.CancelScope(shield=True):  # what readers see is also what the job says
         await run.kit.catalog.withdraw(run.job.book_id, steps.withdraw)
-    for source_file in steps.withdraw:
-        gone = before[source_file].chunk_count
-        run.note(LessonOutcome(source_file=source_file, status="withdrawn", chunks_deleted=gone))
+        for source_file in steps.withdraw:
+            gone = before[source_file].chunk_count
+            run.note(LessonOutcome(source_file=source_file, status="withdrawn", chunks_deleted=gone))
+        await run.save()
 
 
 async def _publish_all(steps: IngestionPlan, run: _Run) -> None:
@@ -193,6 +215,7 @@ async def _publish_all(steps: IngestionPlan, run: _Run) -> None:
     and the one before that is published."""
     if not steps.publish:
         return
+    await run.save()  # how much there is to do
     read, to_embed = anyio.create_memory_object_stream[list[_ChunkedLesson]](1)
     embedded, to_publish = anyio.create_memory_object_stream[list[EmbeddedLesson]](1)
     try:
@@ -308,15 +331,20 @@ async def _one_by_one(batch: list[_ChunkedLesson], run: _Run) -> list[EmbeddedLe
 async def _publish_batches(batches: MemoryObjectReceiveStream[list[EmbeddedLesson]], run: _Run) -> None:
     async with batches:
         async for batch in batches:
-            await publish(batch, index=run.kit.index, catalog=run.kit.catalog)
-            for lesson in batch:
-                before = run.before.get(lesson.record.lesson_id)
-                run.note(
-                    LessonOutcome(
-                        source_file=lesson.record.source_file,
-                        status="published",
-                        chunks_created=len(lesson.chunks),
-                        chunks_deleted=before.chunk_count if before else 0,
-                    )
-                )
-            await run.save()
+            with anyio.CancelScope(shield=True):  # what readers see is also what the job says
+                await _publish_batch(batch, run)
+
+
+async def _publish_batch(batch: list[EmbeddedLesson], run: _Run) -> None:
+    await publish(batch, index=run.kit.index, catalog=run.kit.catalog)
+    for lesson in batch:
+        before = run.before.get(lesson.record.lesson_id)
+        run.note(
+            LessonOutcome(
+                source_file=lesson.record.source_file,
+                status="published",
+                chunks_created=len(lesson.chunks),
+                chunks_deleted=before.chunk_count if before else 0,
+            )
+        )
+    await run.save()

@@ -104,7 +104,7 @@ async def test_a_database_that_another_program_uses_is_refused(database_url: str
 
 async def test_a_migration_that_breaks_off_leaves_nothing_behind(database_url: str) -> None:
     async with open_database(database_url) as database:
-        for table in ("archived_messages", "conversation_threads", *FIRST_TABLES, "alembic_version"):
+        for table in ("api_keys", "archived_messages", "conversation_threads", *FIRST_TABLES, "alembic_version"):
             await run(database, f"DROP TABLE {table}")
     with pytest.raises(Misconfigured, match="another program"):  # `embeddings` is in the way
         async with open_database(database_url):

@@ -162,3 +162,19 @@ archived_messages = Table(
     Column("position", Integer, primary_key=True, autoincrement=False),  # from 0, without gaps
     Column("message", Json, nullable=False),
 )
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("key_id", Words, primary_key=True),
+    Column("name", Words, nullable=False),
+    Column("role", Words, nullable=False),
+    Column("books", Json, nullable=False),
+    Column("origins", Json, nullable=False),
+    Column("rate_per_minute", Integer, nullable=False),
+    Column("secret_hash", Words, nullable=False),  # SHA-256 in hex; the secret itself is kept nowhere
+    Column("created_at", Moment, nullable=False),
+    Column("revoked_at", Moment),
+    CheckConstraint("role IN ('reader', 'admin')", name="role"),
+    Index("uq_api_keys_secret_hash", "secret_hash", unique=True),
+)

@@ -1,0 +1,1 @@
+"""The HTTP face: requests into the two roads, answers and problems back out."""

@@ -1,0 +1,189 @@
+"""Every request → one with an id, within its limits, logged and counted; every response → one with safe headers."""
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from time import perf_counter
+from urllib.parse import parse_qsl, urlsplit
+from uuid import uuid4
+
+import anyio
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.middleware.cors import CORSMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bookwise.api.problems import INTERNAL, Problem, request_id
+from bookwise.api.service import is_loopback
+
+REQUEST_ID = "X-Request-ID"
+BODY_SECONDS = 30.0
+GONE = 499  #: logged where the reader left before the first byte
+SECRET_NAMES = frozenset({"api_key", "apikey", "api-key", "key", "token", "access_token", "authorization"})
+SAFE_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+_SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+
+logger = logging.getLogger("bookwise.api")
+
+
+class Watch:
+    """The outermost border: the request's id, the log line, the figures, and an answer to what nobody expected."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        given = Headers(scope=scope).get(REQUEST_ID, "")
+        request_id.set(given if _SANE_ID.fullmatch(given) else uuid4().hex)
+        status = 0
+        began = perf_counter()
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                headers[REQUEST_ID] = request_id.get()
+                for name, value in SAFE_HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception:
+            logger.exception("request.bug")
+            if status:
+                raise
+            await INTERNAL.response(scope["path"])(scope, receive, watched)
+        finally:
+            _record(scope, status or GONE, perf_counter() - began)
+
+
+def _record(scope: Scope, status: int, seconds: float) -> None:
+    """Route and status only: what a reader wrote into the address may be a question or a key."""
+    route = getattr(scope.get("route"), "path", "other")
+    method = scope["method"] if scope["method"] in METHODS else "other"
+    facts = {"method": method, "route": route, "status": status, "ms": round(seconds * 1e3, 1)}
+    logger.info("request", extra=facts)
+    metrics = scope["app"].state.service.metrics
+    metrics.requests.labels(method, route, str(status)).inc()
+    metrics.request_seconds.labels(route).observe(seconds)
+
+
+class Cors(CORSMiddleware):
+    """Speaks to pages of the configured origins; to any other it is as if this were not there."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        origin = Headers(scope=scope).get("origin", "") if scope["type"] == "http" else ""
+        speak = super().__call__ if origin and self.is_allowed_origin(origin) else self.app
+        await speak(scope, receive, send)
+
+
+class Guard:
+    """Refuses what no route should have to look at, and hands on the body as a whole, read within its limit."""
+
+    def __init__(self, app: ASGIApp, *, body_limit: int, origins: Sequence[str] = ()) -> None:
+        self._app = app
+        self._body_limit = body_limit
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        if problem := _refusal(scope, self._body_limit) or self._foreign(scope):
+            await problem.response(scope["path"])(scope, receive, send)
+            return
+        read = await self._read(receive)
+        if isinstance(read, Problem):
+            await read.response(scope["path"], {"Connection": "close"})(scope, receive, send)
+        elif read is not None:
+            await self._app(scope, _replay(read, receive), send)
+
+    def _foreign(self, scope: Scope) -> Problem | None:
+        """Where no key is needed, a page on the internet must not reach the books through its reader's browser:
+        neither as itself nor under a name that it makes point here."""
+        if scope["method"] == "OPTIONS" or not scope["app"].state.service.open_to_anyone:
+            return None
+        headers = Headers(scope=scope)
+        origin = headers.get("origin", "")
+        named = [headers.get("host", ""), "" if origin in self._origins else origin]
+        return None if all(_is_near(urlsplit(f"//{name.rpartition('//')[2]}").hostname) for name in named) else FOREIGN
+
+    async def _read(self, receive: Receive) -> bytes | Problem | None:
+        """The body; None when its sender is gone."""
+        body = bytearray()
+        with anyio.move_on_after(BODY_SECONDS):
+            while True:
+                message = await receive()
+                if message["type"] == "http.disconnect":
+                    return None
+                body += message.get("body", b"")
+                if len(body) > self._body_limit:
+                    return _too_large(self._body_limit)
+                if not message.get("more_body", False):
+                    return bytes(body)
+        return Problem(slug="", status=408, code="request-timeout", detail="The body did not arrive in time.")
+
+
+FOREIGN = Problem(
+    slug="forbidden",
+    detail="Without API keys this service only answers to this machine.",
+    advice="Make a key with `bookwise keys create`, and list the page's origin in BOOKWISE_CORS_ORIGINS.",
+)
+
+
+def _is_near(host: str | None) -> bool:
+    """Whether the name cannot belong to anyone on the internet."""
+    return not host or is_loopback(host) or not {".", ":"} & set(host)
+
+
+def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
+    """The body as one message, then whatever comes next."""
+    left = [body]
+
+    async def replayed() -> Message:
+        if left:
+            return {"type": "http.request", "body": left.pop(), "more_body": False}
+        return await receive()
+
+    return replayed
+
+
+def _refusal(scope: Scope, body_limit: int) -> Problem | None:
+    headers = Headers(scope=scope)
+    names = {name.lower() for name, _ in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)}
+    if names & SECRET_NAMES:
+        return Problem(
+            slug="malformed-request",
+            detail="A key must not stand in an address: addresses are kept in logs and histories.",
+            advice="Send it as `Authorization: Bearer KEY`, and replace the key: it is no longer a secret.",
+        )
+    if headers.get("content-encoding", "identity").lower() != "identity":
+        return Problem(
+            slug="unsupported-media-type",
+            detail="The body is compressed.",
+            advice="Send it without Content-Encoding.",
+        )
+    length = headers.get("content-length", "")
+    if length.isdecimal() and int(length[:20]) > body_limit:
+        return _too_large(body_limit)
+    return None
+
+
+def _too_large(limit: int) -> Problem:
+    return Problem(
+        slug="payload-too-large",
+        detail=f"The body is larger than {limit:,} bytes.",
+        advice="Send less at once.",
+        more=(("limit_bytes", limit),),
+    )

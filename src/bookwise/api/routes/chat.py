@@ -1,0 +1,139 @@
+"""POST /chat/run, POST /chat/stream: a question in a thread → its answer, whole or while it is written."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Request, Response
+
+from bookwise.answering.ask import final
+from bookwise.answering.converse import converse
+from bookwise.api.access import Reader, require_book
+from bookwise.api.limits import limiter_of
+from bookwise.api.routes.books import book_for
+from bookwise.api.service import Service, service_of
+from bookwise.api.sse import EventStream, Frame, answer_frames, error_frame
+from bookwise.api.strict_json import StrictRoute
+from bookwise.domain.access import Caller
+from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished
+from bookwise.domain.errors import Conflict, InvalidInput, NotFound
+from bookwise.domain.threads import Thread
+from bookwise.schemas.answers import account_of
+from bookwise.schemas.chat import ChatRequest, ChatResponse
+
+router = APIRouter(prefix="/chat", tags=["chat"], route_class=StrictRoute)
+
+EXAMPLES = {
+    "first": {
+        "summary": "A first question; the answer names its session",
+        "value": {"message": "How do ROS 2 nodes communicate?", "similarity_threshold": 0.5},
+    },
+    "follow-up": {
+        "summary": "A follow-up in the same session",
+        "value": {"message": "And how do I start one?", "session_id": "550e8400-e29b-41d4-a716-446655440000"},
+    },
+}
+STREAM = """\
+event: tool_call
+data: {"name": "retrieve_documentation", "arguments": {"query": "What is a node?", "top_k": 5}}
+
+event: retrieval
+data: {"query": "What is a node?", "sources": [], "metrics": {}}
+
+event: content
+data: {"delta": "A node is a process that computes. [1] "}
+
+event: done
+data: {"response": "…", "sources": [], "session_id": "…", "usage": {"total_tokens": 0}}
+
+"""
+STREAMS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "Server-sent events `tool_call`, `retrieval` and `content`, then exactly one `done` (a "
+        "ChatResponse with `usage`) or `error` (a problem). A silent stream sends comments.",
+        "content": {"text/event-stream": {"schema": {"type": "string"}, "example": STREAM}},
+    },
+    204: {"description": "A stream cannot be resumed (`Last-Event-ID`): the session holds what was said."},
+}
+RUNS: dict[int | str, dict[str, Any]] = {
+    200: {"description": "The answer, or its stream where `stream` is true.", "model": ChatResponse}
+    | {"content": STREAMS[200]["content"]}
+}
+Asked = Annotated[ChatRequest, Body(openapi_examples=EXAMPLES)]
+
+
+@router.post("/run", response_model=ChatResponse, responses=RUNS)
+async def run(request: Request, caller: Reader, asked: Asked) -> ChatResponse | Response:
+    """Answers from the book and says where and how sure; refuses when the book has no answer."""
+    if asked.stream:
+        return _streamed(request, caller, asked)
+    async with aclosing(_conversation(asked, caller, service_of(request))) as events:
+        return ChatResponse.of(await final(events), session_id=asked.session_id)
+
+
+@router.post("/stream", response_class=Response, responses=STREAMS)
+async def stream(request: Request, caller: Reader, asked: Asked) -> Response:
+    """The same answer while it is written. Who leaves stops it; what was said is kept, marked as incomplete."""
+    if "last-event-id" in request.headers:
+        return Response(status_code=204)
+    return _streamed(request, caller, asked)
+
+
+def _streamed(request: Request, caller: Caller, asked: ChatRequest) -> EventStream:
+    service, session_id = service_of(request), asked.session_id
+
+    async def frames() -> AsyncGenerator[Frame]:
+        answer = answer_frames(_conversation(asked, caller, service), session_id)
+        with limiter_of(request).stream(caller):
+            async with aclosing(answer):
+                async for frame in answer:
+                    yield frame
+
+    return EventStream(
+        frames(),
+        ending=lambda problem: error_frame(problem, session_id=session_id),
+        service=service,
+        headers={"X-Session-ID": session_id},
+    )
+
+
+async def _conversation(asked: ChatRequest, caller: Caller, service: Service) -> AsyncGenerator[AnswerEvent]:
+    """The events of one answer in the caller's thread, counted."""
+    if asked.engine is not None and asked.engine not in service.kit.engines:
+        raise InvalidInput(
+            f"The engine {asked.engine!r} is not set up here.", advice=f"Use {', '.join(service.kit.engines)}."
+        )
+    thread = await _thread(asked, caller, service)
+    question = asked.question(thread.book_id)
+    talk = converse(question, thread.id, kit=service.kit, threads=service.app.threads, owner=caller.owner)
+    async with aclosing(talk) as events:
+        async for event in events:
+            if isinstance(event, AnswerFinished):
+                _count(event.answer, service)
+            yield event
+
+
+async def _thread(asked: ChatRequest, caller: Caller, service: Service) -> Thread:
+    """The caller's thread, begun where there is none; somebody else's does not exist."""
+    threads = service.app.threads
+    try:
+        thread = await threads.thread(asked.session_id, owner=caller.owner)
+    except NotFound:
+        book = await book_for(caller, asked.book_id, service)
+        try:
+            return await threads.create(book_id=book.id, owner=caller.owner, thread_id=asked.session_id)
+        except Conflict:  # begun by the same caller a moment ago, or somebody else's: then it is not found again
+            thread = await threads.thread(asked.session_id, owner=caller.owner)
+    require_book(caller, thread.book_id)
+    if asked.book_id not in (None, thread.book_id):
+        raise InvalidInput(
+            f"This session is about the book {thread.book_id!r}, not {asked.book_id!r}.",
+            advice="Leave session_id out to begin a new one.",
+        )
+    return thread
+
+
+def _count(answer: Answer, service: Service) -> None:
+    engine = answer.made.engine
+    service.metrics.answers.labels(account_of(answer).outcome, engine).inc()
+    service.metrics.answer_seconds.labels(engine).observe(answer.made.total_ms / 1e3)

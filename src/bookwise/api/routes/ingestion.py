@@ -1,0 +1,223 @@
+"""Requests about ingestion → jobs, their state, and what an ingest would do."""
+
+import hashlib
+import hmac
+from typing import Annotated, Literal, Self
+
+from fastapi import APIRouter, Header, Query, Request, Response
+from pydantic import BaseModel, Field, StringConstraints, ValidationError
+
+from bookwise.api.access import Admin, require_book
+from bookwise.api.ingesting import Difference
+from bookwise.api.service import Service, service_of
+from bookwise.api.strict_json import StrictRoute
+from bookwise.domain.access import Caller
+from bookwise.domain.errors import InvalidInput, NotFound, Unauthenticated
+from bookwise.domain.jobs import IngestionJob as Job
+from bookwise.domain.jobs import IngestionMode
+from bookwise.retrieval.choose import chosen_book
+from bookwise.schemas.books import IngestionJob, LessonReport
+from bookwise.schemas.wire import Shape
+
+DELIVERY_ID_MAX = 100
+
+BookId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
+
+router = APIRouter(prefix="/ingestion", tags=["ingestion"], route_class=StrictRoute)
+
+
+class TriggerRequest(Shape):
+    """Which book to ingest again, and how."""
+
+    book_id: BookId
+    mode: IngestionMode = "incremental"
+
+
+class JobStatusResponse(Shape):
+    """A job and what it has done with each lesson so far."""
+
+    job: IngestionJob
+    lessons: tuple[LessonReport, ...]
+
+
+class JobsResponse(Shape):
+    """Newest first."""
+
+    jobs: tuple[IngestionJob, ...]
+
+
+class UnreadableLesson(Shape):
+    source_file: str
+    reason: str
+    message: str
+
+
+class ChangesResponse(Shape):
+    """What an incremental ingest would do: source files, and how many it would leave alone."""
+
+    book_id: str
+    new: tuple[str, ...]
+    modified: tuple[str, ...]
+    deleted: tuple[str, ...]
+    unchanged: int = Field(ge=0)
+    unreadable: tuple[UnreadableLesson, ...]
+
+    @classmethod
+    def of(cls, book_id: str, found: Difference) -> Self:
+        return cls(
+            book_id=book_id,
+            new=tuple(file.source_file for file in found.changes.new),
+            modified=tuple(file.source_file for file in found.changes.modified),
+            deleted=found.changes.deleted,
+            unchanged=len(found.changes.unchanged),
+            unreadable=tuple(
+                UnreadableLesson(source_file=lesson.source_file, reason=lesson.reason, message=lesson.message)
+                for lesson in found.unreadable
+            ),
+        )
+
+
+class WebhookReceipt(Shape):
+    """What became of a delivery. An accepted push shows the job that ingests it or that it waits for."""
+
+    outcome: Literal["accepted", "duplicate", "ignored", "pong"]
+    job: IngestionJob | None = None
+
+
+class _Repository(BaseModel):
+    full_name: str
+
+
+class _Push(BaseModel):
+    """The little of GitHub's push that is looked at: it says that something changed, not what."""
+
+    ref: str
+    deleted: bool = False
+    repository: _Repository
+
+
+@router.post("/trigger", status_code=202)
+async def trigger(asked: TriggerRequest, caller: Admin, request: Request, response: Response) -> IngestionJob:
+    """Starts to ingest a book from where it was ingested before; the job runs on its own."""
+    require_book(caller, asked.book_id)
+    job = await service_of(request).runner.trigger(asked.book_id, asked.mode)
+    response.headers["Location"] = f"/ingestion/status/{job.job_id}"
+    return IngestionJob.of(job)
+
+
+@router.get("/status/{job_id}")
+async def status(job_id: int, caller: Admin, request: Request) -> JobStatusResponse:
+    """A job, while it runs and after, with the outcome of each lesson."""
+    service = service_of(request)
+    job = await _visible(job_id, caller, service)
+    lessons = await service.app.jobs.outcomes(job_id)
+    return JobStatusResponse(job=IngestionJob.of(job), lessons=tuple(map(LessonReport.of, lessons)))
+
+
+@router.get("/jobs")
+async def jobs(
+    caller: Admin,
+    request: Request,
+    book_id: BookId | None = None,
+    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+) -> JobsResponse:
+    """The newest jobs, of one book or of all."""
+    if book_id is not None:
+        require_book(caller, book_id)
+    store = service_of(request).app.jobs
+    books: list[str | None] = [book_id] if book_id is not None else [*caller.books] or [None]
+    found = [job for book in books for job in await store.jobs(book, limit=limit)]
+    newest = sorted(found, key=lambda job: job.job_id, reverse=True)[:limit]
+    return JobsResponse(jobs=tuple(map(IngestionJob.of, newest)))
+
+
+@router.post("/jobs/{job_id}/cancel", status_code=202)
+async def cancel(job_id: int, caller: Admin, request: Request) -> IngestionJob:
+    """Ends a job after the lessons it is publishing; what is published stays."""
+    service = service_of(request)
+    await _visible(job_id, caller, service)
+    return IngestionJob.of(await service.runner.cancel(job_id))
+
+
+@router.get("/changes")
+async def changes(book_id: BookId, caller: Admin, request: Request) -> ChangesResponse:
+    """What an ingest would do now: new, modified and deleted lessons."""
+    require_book(caller, book_id)
+    return ChangesResponse.of(book_id, await service_of(request).runner.changes(book_id))
+
+
+@router.post("/webhook/github", status_code=202, responses={200: {"model": WebhookReceipt}})
+async def github_webhook(
+    request: Request,
+    response: Response,
+    book_id: BookId | None = None,
+    x_hub_signature_256: Annotated[str, Header()] = "",
+    x_github_event: Annotated[str, Header()] = "",
+    x_github_delivery: Annotated[str, Header()] = "",
+) -> WebhookReceipt:
+    """A push to the configured branch ingests the book; the signature takes the place of a key."""
+    service = service_of(request)
+    body = await request.body()
+    _require_signature(x_hub_signature_256, body, _secret(service))
+    if x_github_event == "ping":
+        response.status_code = 200
+        return WebhookReceipt(outcome="pong")
+    if x_github_event != "push" or not _is_ours(_push_from(body), service):
+        return WebhookReceipt(outcome="ignored")
+    return await _delivered(x_github_delivery, book_id, service, response)
+
+
+async def _delivered(delivery_id: str, book_id: str | None, service: Service, response: Response) -> WebhookReceipt:
+    if not 0 < len(delivery_id) <= DELIVERY_ID_MAX:
+        raise InvalidInput("X-GitHub-Delivery is missing or too long.", advice="Send it as GitHub does.")
+    deliveries = service.runner.deliveries
+    if not deliveries.is_new(delivery_id):
+        response.status_code = 200
+        return WebhookReceipt(outcome="duplicate")
+    try:
+        chosen = book_id or (await chosen_book(service.app.catalog, None)).id
+        job = await service.runner.trigger_latest(chosen)
+    except BaseException:
+        deliveries.forget(delivery_id)  # GitHub's second try comes with the same id
+        raise
+    return WebhookReceipt(outcome="accepted", job=IngestionJob.of(job))
+
+
+def _secret(service: Service) -> str:
+    """What GitHub signs with; without a repository of our own there is nothing to be told about."""
+    settings = service.settings
+    if settings.github_webhook_secret is None or not settings.github_repository:
+        raise NotFound("There is no webhook here.", advice="Set GITHUB_WEBHOOK_SECRET and GITHUB_REPOSITORY.")
+    return settings.github_webhook_secret.get_secret_value()
+
+
+def _require_signature(signature: str, body: bytes, secret: str) -> None:
+    expected = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
+    if not hmac.compare_digest(expected.encode(), signature.encode()):
+        raise Unauthenticated("The signature does not fit.", advice="Give GitHub the secret that is configured here.")
+
+
+def _push_from(body: bytes) -> _Push:
+    try:
+        return _Push.model_validate_json(body)
+    except ValidationError as error:
+        raise InvalidInput(
+            "The body is not a push as GitHub sends it.", advice="Set the webhook's content type to application/json."
+        ) from error
+
+
+def _is_ours(push: _Push, service: Service) -> bool:
+    settings = service.settings
+    return (
+        push.repository.full_name.lower() == (settings.github_repository or "").lower()
+        and push.ref == f"refs/heads/{settings.github_branch}"
+        and not push.deleted
+    )
+
+
+async def _visible(job_id: int, caller: Caller, service: Service) -> Job:
+    """A job of a book that the caller may not see does not exist for them."""
+    job = await service.app.jobs.job(job_id)
+    if not caller.may_see(job.book_id):
+        raise NotFound(f"There is no ingestion job {job_id}.", advice="List the jobs to see their numbers.")
+    return job

@@ -1,0 +1,66 @@
+"""Settings → Service: everything the routes use, opened once for the life of the process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+import anyio
+from fastapi import Request
+
+from bookwise.answering.ask import AskKit
+from bookwise.api.ingesting import IngestionRunner, open_runner
+from bookwise.api.metrics import Metrics
+from bookwise.domain.errors import Misconfigured
+from bookwise.ports import KeyStore
+from bookwise.settings import Settings
+from bookwise.wiring import App, open_answers, open_app
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Service:
+    """What one process serves."""
+
+    settings: Settings
+    app: App
+    kit: AskKit
+    runner: IngestionRunner
+    open_to_anyone: bool  #: no key is needed: the service listens on loopback only
+    metrics: Metrics = field(default_factory=Metrics)
+    stopping: anyio.Event = field(default_factory=anyio.Event)  #: set when streams should come to their end
+
+    @property
+    def keys(self) -> KeyStore:
+        return self.app.keys
+
+
+@asynccontextmanager
+async def open_service(settings: Settings, *, open_to_anyone: bool | None = True) -> AsyncIterator[Service]:
+    """Holds the data folder as long as it is open. `open_to_anyone` None: as long as there is no key."""
+    async with open_app(settings) as app:
+        is_open = not await app.keys.any_active() if open_to_anyone is None else open_to_anyone
+        if is_open:
+            _require_loopback(settings.host)
+        async with open_answers(settings, app.search_kit) as kit, open_runner(app) as runner:
+            yield Service(settings=settings, app=app, kit=kit, runner=runner, open_to_anyone=is_open)
+
+
+def _require_loopback(host: str) -> None:
+    if not is_loopback(host):
+        raise Misconfigured(
+            f"Without an API key the service may only listen on this machine, not on {host}.",
+            advice="Make a key with `bookwise keys create`, or leave --host out.",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach this address."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service

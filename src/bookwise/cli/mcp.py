@@ -1,0 +1,47 @@
+"""`mcp`: the tools for assistants, over stdin and stdout."""
+
+import gc
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+import typer
+
+from bookwise.cli.output import settings_of
+from bookwise.domain.access import ANYONE
+from bookwise.library import open_asking
+from bookwise.settings import Settings
+
+if TYPE_CHECKING:
+    from bookwise.answering.ask import AskKit
+
+
+def add_to(app: typer.Typer) -> None:
+    app.command()(mcp)
+
+
+def mcp(ctx: typer.Context) -> None:
+    """Serve the books to an assistant (MCP over stdio): tools search, fetch and ask.
+
+    The data folder is only held while a tool runs, so several assistants and `bookwise ingest` can share it.
+    """
+    gc.enable()  # off since the start of the program, which is not short here
+    anyio.run(_serve, settings_of(ctx))
+
+
+async def _serve(settings: Settings) -> None:
+    from mcp.server.stdio import stdio_server
+
+    from bookwise.api.tools import tool_server
+
+    one_at_a_time = anyio.Lock()
+
+    @asynccontextmanager
+    async def opened() -> AsyncIterator["AskKit"]:
+        async with one_at_a_time, open_asking(settings) as kit:
+            yield kit
+
+    server = tool_server(opened, settings, lambda _: ANYONE)
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,0 +1,157 @@
+"""Questions over HTTP, answered whole."""
+
+from contextlib import aclosing
+from pathlib import Path
+from uuid import uuid4
+
+import anyio
+import pytest
+
+from bookwise.answering.converse import converse
+from bookwise.schemas.chat import ChatResponse
+from tests.support.apps import ingested, write_book
+from tests.support.http_service import Opened, http_service
+from tests.support.scripted_http import scripted
+from tests.support.scripted_model import refuses, says
+from tests.support.small_book import BOOK, question, settings_for
+
+pytestmark = pytest.mark.anyio
+
+VALVE = "When does the irrigation valve open?"
+TRUE = "The irrigation valve opens when the soil moisture stays below 30 percent for ten minutes. [1] "
+
+
+async def test_an_answer_has_every_field_and_cites_the_book(opened: Opened) -> None:
+    answer = await opened.client.post("/chat/run", json={"message": VALVE})
+    assert answer.status_code == 200
+    told = ChatResponse.model_validate_json(answer.content)
+    assert told.outcome == "answered"
+    assert "below 30 percent" in told.response
+    assert told.should_answer
+    assert told.confidence_level in ("high", "medium", "low")
+    assert told.sources[0].url == "https://greenhouse.example/water/02-irrigation#when-the-valve-opens"
+    for name in ("response", "confidence", "sources", "session_id", "timestamp", "confidence_level", "should_answer"):
+        assert name in answer.json()
+
+
+async def test_a_question_outside_the_book_is_refused_politely(opened: Opened) -> None:
+    answer = (await opened.client.post("/chat/run", json={"message": "Who won the world cup in 1998?"})).json()
+    assert answer["outcome"] == "refused"
+    assert (answer["should_answer"], answer["sources"]) == (False, [])
+
+
+async def test_a_session_is_begun_by_the_first_question_and_goes_on_with_the_next(opened: Opened) -> None:
+    first = (await opened.client.post("/chat/run", json={"message": "What is a moisture sensor?"})).json()
+    again = {"message": "How do I read one?", "session_id": first["session_id"]}
+    second = (await opened.client.post("/chat/run", json=again)).json()
+    assert second["session_id"] == first["session_id"]
+    assert "greenhouse read --sensor moisture" in second["response"]
+    thread = (await opened.client.get(f"/session/{first['session_id']}")).json()
+    assert [message["role"] for message in thread["messages"]] == ["user", "assistant"] * 2
+
+
+async def test_an_unknown_session_is_begun_under_the_id_that_was_given(opened: Opened) -> None:
+    given = str(uuid4())
+    answer = await opened.client.post("/chat/run", json={"message": VALVE, "session_id": given})
+    assert answer.json()["session_id"] == given
+    assert (await opened.client.get(f"/session/{given}")).json()["book_id"] == BOOK
+
+
+async def test_somebody_elses_session_does_not_exist_and_is_not_touched(locked: Opened) -> None:
+    mine, theirs = await locked.key(), await locked.key()
+    session = (await locked.client.post("/chat/run", json={"message": VALVE}, headers=theirs)).json()["session_id"]
+    for path in ("/chat/run", "/chat/stream"):
+        answer = await locked.client.post(path, json={"message": VALVE, "session_id": session}, headers=mine)
+        assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
+    thread = (await locked.client.get(f"/session/{session}", headers=theirs)).json()
+    assert len(thread["messages"]) == 2
+
+
+async def test_a_second_question_while_the_first_is_answered_is_told_to_wait(opened: Opened) -> None:
+    thread = await opened.service.app.threads.create(book_id=BOOK)
+    asked = {"message": VALVE, "session_id": thread.id}
+    running = converse(question(VALVE), thread.id, kit=opened.service.kit, threads=opened.service.app.threads)
+    async with aclosing(running):
+        await anext(running)
+        for path in ("/chat/run", "/chat/stream"):
+            answer = await opened.client.post(path, json=asked)
+            assert (answer.status_code, answer.json()["code"]) == (409, "session-busy"), path
+    assert (await opened.client.post("/chat/run", json=asked)).status_code == 200
+
+
+async def test_of_twenty_questions_at_once_each_is_answered_or_told_to_wait(opened: Opened) -> None:
+    asked = {"message": VALVE, "session_id": str(uuid4())}
+    statuses: list[int] = []
+
+    async def ask() -> None:
+        statuses.append((await opened.client.post("/chat/run", json=asked)).status_code)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(ask)
+    assert set(statuses) <= {200, 409}
+    messages = (await opened.client.get(f"/session/{asked['session_id']}/history")).json()["messages"]
+    assert [message["role"] for message in messages] == ["user", "assistant"] * statuses.count(200)
+
+
+async def test_the_book_of_a_session_stays_the_one_it_was_begun_with(opened: Opened, tmp_path: Path) -> None:
+    other = write_book(tmp_path / "other", {"gears.md": "# Gears\n\nA gear has teeth that mesh with another gear.\n"})
+    await ingested(opened.service.app, other, book_id="gears")
+    begun = await opened.client.post("/chat/run", json={"message": VALVE, "book_id": BOOK})
+    session = begun.json()["session_id"]
+    moved = await opened.client.post("/chat/run", json={"message": VALVE, "book_id": "gears", "session_id": session})
+    assert (moved.status_code, moved.json()["code"]) == (422, "validation")
+    kept = await opened.client.post("/chat/run", json={"message": VALVE, "session_id": session})
+    assert kept.json()["outcome"] == "answered"
+
+
+async def test_a_book_that_may_not_be_seen_is_answered_like_one_that_is_not_there(locked: Opened) -> None:
+    headers = await locked.key("another")
+    hidden, absent = [
+        await locked.client.post("/chat/run", json={"message": VALVE, "book_id": book_id}, headers=headers)
+        for book_id in (BOOK, "nothing")
+    ]
+    assert (hidden.status_code, absent.status_code) == (404, 404)
+    assert hidden.json()["detail"].replace(repr(BOOK), "'nothing'") == absent.json()["detail"]
+    assert hidden.json()["advice"] == absent.json()["advice"]
+
+
+async def test_a_request_that_fails_leaves_no_session_behind(opened: Opened) -> None:
+    for more in ({"book_id": "nothing"}, {"engine": "agent"}, {"top_k": 11}, {"message": "x" * 1001}):
+        answer = await opened.client.post("/chat/run", json={"message": VALVE, **more})
+        assert answer.status_code in (404, 422), more
+    assert await opened.service.app.threads.threads() == []
+
+
+async def test_without_a_key_nobody_asks(locked: Opened) -> None:
+    answer = await locked.client.post("/chat/run", json={"message": VALVE})
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthenticated")
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+async def test_a_used_up_rate_is_told_with_the_time_to_wait(locked: Opened) -> None:
+    headers = await locked.key(rate=1)
+    first, second = [await locked.client.get("/books", headers=headers) for _ in range(2)]
+    assert (first.status_code, second.status_code) == (200, 429)
+    assert second.json()["code"] == "rate-limited"
+    assert 1 <= int(second.headers["retry-after"]) <= 60
+    assert "ratelimit" in first.headers
+
+
+async def test_a_model_that_fails_degrades_the_answer_and_not_the_service(tmp_path: Path, small_book: Path) -> None:
+    async with (
+        scripted(refuses(401)) as model,
+        http_service(settings_for(tmp_path / "data", model_url=model.url), small_book) as opened,
+    ):
+        answer = await opened.client.post("/chat/run", json={"message": VALVE})
+    assert (answer.status_code, answer.json()["outcome"]) == (200, "answered")
+    assert answer.json()["degraded"] == "unauthorized"
+
+
+async def test_a_model_writes_the_answer_where_one_is_set_up(tmp_path: Path, small_book: Path) -> None:
+    async with (
+        scripted(says(TRUE)) as model,
+        http_service(settings_for(tmp_path / "data", model_url=model.url), small_book) as opened,
+    ):
+        answer = await opened.client.post("/chat/run", json={"message": VALVE})
+    assert answer.json()["response"].strip() == TRUE.strip()

@@ -1,0 +1,224 @@
+"""`bookwise serve` as a process: the wire, readers who leave, signals, and where it may listen."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import httpx2
+import pytest
+from anyio.abc import Process, SocketStream
+from anyio.streams.text import TextReceiveStream
+
+from bookwise.domain.threads import Message
+from bookwise.wiring import open_app
+from tests.api.test_stream import TRUE, VALVE, endless, hung_up_on
+from tests.support.http_service import Event, events_in
+from tests.support.scripted_http import scripted
+from tests.support.scripted_model import KEY, dripping
+from tests.support.small_book import settings_for
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+PROGRAM = str(Path(sys.executable).parent / "bookwise")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    process: Process
+    url: str
+    said: str  #: on stderr, before the first request
+
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+
+def environment(data: Path, **more: str) -> dict[str, str]:
+    return {**os.environ, "BOOKWISE_DATA_DIR": str(data), **more}
+
+
+@asynccontextmanager
+async def serving(data: Path, *options: str, **more: str) -> AsyncIterator[Served]:
+    """The program until it is stopped, at the latest when the block ends."""
+    command = [PROGRAM, "serve", "--port", "0", *options]
+    async with await anyio.open_process(command, env=environment(data, **more), cwd=data.parent) as process:
+        assert process.stderr is not None
+        try:
+            said, lines = "", TextReceiveStream(process.stderr)
+            with anyio.fail_after(60):
+                while not (found := re.search(r"listens on (http://\S+)\n", said)):
+                    said += await lines.receive()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_drain, lines)
+                yield Served(process=process, url=found[1], said=said)
+                tasks.cancel_scope.cancel()
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+
+async def _drain(lines: TextReceiveStream) -> None:
+    async for _ in lines:
+        pass
+
+
+@asynccontextmanager
+async def asking(served: Served, path: str = "/chat/stream", **asked: object) -> AsyncIterator[SocketStream]:
+    """A question on a bare connection."""
+    body = json.dumps({"message": VALVE, **asked})
+    head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\n"
+    async with await anyio.connect_tcp("127.0.0.1", served.port) as connection:
+        await connection.send(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
+        yield connection
+
+
+async def read(connection: SocketStream, until: bytes | None = None) -> bytes:
+    """Everything up to these bytes, or up to the end."""
+    received = b""
+    with anyio.fail_after(30):
+        while until is None or until not in received:
+            try:
+                received += await connection.receive()
+            except anyio.EndOfStream:
+                break
+    return received
+
+
+def transcript(received: bytes) -> tuple[str, list[Event]]:
+    """The head and the events of a chunked response that came to its end."""
+    head, _, rest = received.partition(b"\r\n\r\n")
+    body = b""
+    while not rest.startswith(b"0\r\n\r\n"):
+        length, _, rest = rest.partition(b"\r\n")
+        body, rest = body + rest[: int(length, 16)], rest[int(length, 16) + 2 :]
+    return head.decode().lower(), events_in(body.decode())
+
+
+async def saved(served: Served, session_id: str) -> dict[str, object]:
+    """The session's newest message, once it has words."""
+    async with httpx2.AsyncClient(base_url=served.url) as client:
+        with anyio.fail_after(10):
+            while True:
+                message: dict[str, object] = (await client.get(f"/session/{session_id}")).json()["messages"][-1]
+                if message["content"]:
+                    return message
+                await anyio.sleep(0.02)
+
+
+async def kept(data: Path, session_id: str) -> Message:
+    async with open_app(settings_for(data)) as app:
+        return (await app.threads.thread(session_id)).messages[-1]
+
+
+@pytest.fixture
+def data(tmp_path: Path, small_book: Path) -> Path:
+    shutil.copytree(small_book, tmp_path / "data")
+    return tmp_path / "data"
+
+
+async def test_a_stream_over_the_wire_is_whole_and_ends_once(data: Path) -> None:
+    async with serving(data) as served:
+        assert "on this machine only" in served.said
+        async with asking(served) as connection:
+            head, events = transcript(await read(connection))
+    assert head.startswith("http/1.1 200")
+    assert "x-accel-buffering: no" in head
+    assert "server:" not in head
+    names = [event.name for event in events]
+    assert names[:2] == ["tool_call", "retrieval"]
+    assert names[-1] == "done"
+    assert [name for name in names if name in ("done", "error")] == ["done"]
+    assert "below 30 percent" in events[-1].data["response"]
+
+
+async def test_a_reader_who_closes_the_connection_stops_the_model_and_keeps_what_was_said(data: Path) -> None:
+    async with (
+        scripted(dripping(endless(), pause=0.02)) as model,
+        serving(data, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{model.url}/v1") as served,
+    ):
+        async with asking(served) as connection:
+            received = await read(connection, b"event: content")
+        await hung_up_on(model, within=2)
+        session_id = re.findall(r"x-session-id: (\S+)", received.decode().lower())[0]
+        message = await saved(served, session_id)
+    assert (message["content"], message["complete"]) == (TRUE, False)
+
+
+async def test_a_service_that_is_told_to_stop_ends_its_streams_keeps_them_and_leaves(data: Path) -> None:
+    async with (
+        scripted(dripping(endless(), pause=0.02)) as model,
+        serving(data, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{model.url}/v1") as served,
+        asking(served) as connection,
+    ):
+        received = await read(connection, b"event: content")
+        served.process.send_signal(signal.SIGTERM)
+        _, events = transcript(received + await read(connection))
+        with anyio.fail_after(20):
+            assert await served.process.wait() == 0
+    assert [event.name for event in events if event.name in ("done", "error")] == ["error"]
+    assert events[-1].data["code"] == "shutting-down"
+    message = await kept(data, events[-1].data["session_id"])
+    assert (message.content, message.complete) == (TRUE, False)
+
+
+async def test_a_service_without_streams_stops_at_once(data: Path) -> None:
+    async with serving(data) as served:
+        served.process.send_signal(signal.SIGINT)
+        with anyio.fail_after(5):
+            assert await served.process.wait() == 0
+
+
+async def test_without_keys_it_refuses_to_listen_to_the_world(data: Path) -> None:
+    refused = await anyio.run_process(
+        [PROGRAM, "serve", "--host", "0.0.0.0", "--port", "0"], env=environment(data), check=False
+    )
+    assert refused.returncode == 6
+    assert b"bookwise keys create" in refused.stderr
+    assert b"Traceback" not in refused.stderr
+
+
+async def test_with_a_key_it_listens_to_the_world_and_asks_for_it(data: Path) -> None:
+    async with open_app(settings_for(data)) as app:
+        _, secret = await app.keys.create("a key", "reader")
+    async with serving(data, "--host", "0.0.0.0") as served:
+        assert "on this machine only" not in served.said
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{served.port}") as client:
+            assert (await client.get("/books")).status_code == 401
+            assert (await client.get("/books", headers={"Authorization": f"Bearer {secret}"})).status_code == 200
+            assert (await client.get("/health")).status_code == 200
+
+
+async def test_a_port_that_is_taken_is_named(data: Path) -> None:
+    async with serving(data) as served:
+        second = await anyio.run_process(
+            [PROGRAM, "serve", "--port", str(served.port)], env=environment(data.parent / "other"), check=False
+        )
+    assert second.returncode == 6
+    assert str(served.port).encode() in second.stderr
+
+
+async def test_a_data_folder_that_is_served_is_busy_for_others(data: Path) -> None:
+    async with serving(data) as served:
+        second = await anyio.run_process([PROGRAM, "serve", "--port", "0"], env=environment(data), check=False)
+    assert second.returncode == 4
+    assert str(served.process.pid).encode() in second.stderr
+
+
+async def test_a_body_without_end_is_cut_off_at_the_limit(data: Path) -> None:
+    async with (
+        serving(data, BOOKWISE_BODY_LIMIT_BYTES="4096") as served,
+        await anyio.connect_tcp("127.0.0.1", served.port) as connection,
+    ):
+        head = "POST /search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        await connection.send(f"{head}Transfer-Encoding: chunked\r\n\r\n".encode())
+        await connection.send((b"1000\r\n" + b"x" * 4096 + b"\r\n") * 3)
+        received = await read(connection, b"payload-too-large")
+    assert received.startswith(b"HTTP/1.1 413")

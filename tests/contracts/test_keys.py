@@ -1,0 +1,290 @@
+"""The promises of ports.KeyStore."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from sqlalchemy import Connection, select
+
+from bookwise.adapters.sql.database import Database, open_database
+from bookwise.adapters.sql.keys import SqlKeys
+from bookwise.adapters.sql.tables import metadata
+from bookwise.adapters.sql.threads import SqlThreads
+from bookwise.domain.access import ApiKey
+from bookwise.domain.errors import Conflict, InvalidInput, NotFound
+from bookwise.ports import KeyStore
+from tests.support.talks import WallClock
+
+pytestmark = pytest.mark.anyio
+
+NO_KEY = "key_0123456789ab"
+
+
+@pytest.fixture
+def clock() -> WallClock:
+    return WallClock()
+
+
+@pytest.fixture
+def keys(database: Database, clock: WallClock) -> KeyStore:
+    return SqlKeys(database, clock=clock)
+
+
+async def test_a_new_key_is_found_by_its_secret_with_all_it_may_do(keys: KeyStore, clock: WallClock) -> None:
+    made, secret = await keys.create(
+        "  Kurs „Robotik“ ",
+        "reader",
+        books=["robots", "rust-2", "robots"],
+        origins=["https://book.example", "http://localhost:3000"],
+        rate_per_minute=7,
+    )
+    assert made == ApiKey(
+        id=made.id,
+        name="Kurs „Robotik“",
+        role="reader",
+        books=("robots", "rust-2"),
+        origins=("https://book.example", "http://localhost:3000"),
+        rate_per_minute=7,
+        streams_at_once=10,
+        created_at=clock.now,
+    )
+    assert await keys.key(secret) == made
+    assert await keys.keys() == [made]
+
+
+async def test_a_key_with_no_further_words_sees_all_books_at_a_hundred_requests_a_minute(keys: KeyStore) -> None:
+    made, _ = await keys.create("operator", "admin")
+    assert (made.role, made.books, made.origins, made.rate_per_minute) == ("admin", (), (), 100)
+
+
+async def test_ids_and_secrets_have_their_shape_and_no_two_are_alike(keys: KeyStore) -> None:
+    made = [await keys.create("same name", "reader") for _ in range(20)]
+    assert all(re.fullmatch(r"bw_[A-Za-z0-9_-]{43}", secret) for _, secret in made)
+    assert all(re.fullmatch(r"key_[0-9a-f]{12}", key.id) for key, _ in made)
+    assert len({secret for _, secret in made}) == len({key.id for key, _ in made}) == 20
+    assert not any(key.id[4:] in secret for key, secret in made)
+
+
+async def test_keys_are_listed_oldest_first_revoked_ones_too(keys: KeyStore, clock: WallClock) -> None:
+    made = []
+    for number in range(12):
+        made.append((await keys.create(f"key {number}", "reader"))[0])
+        clock.move(1)
+    revoked = await keys.revoke(made[3].id)
+    assert await keys.keys() == [*made[:3], revoked, *made[4:]]
+
+
+@pytest.mark.parametrize(
+    "secret",
+    ["", "bw_", "bw_" + "A" * 43, "' OR '1'='1", "bw_" + "é" * 43, "bw_\x00" + "A" * 42, "\ud800", "x" * 1_000_000],
+    ids=["empty", "prefix", "another", "sql", "accents", "nul", "surrogate", "megabyte"],
+)
+async def test_what_is_no_secret_of_a_key_finds_none(keys: KeyStore, secret: str) -> None:
+    await keys.create("only one", "admin")
+    assert await keys.key(secret) is None
+
+
+async def test_a_secret_that_is_changed_in_any_place_finds_nothing(keys: KeyStore) -> None:
+    made, secret = await keys.create("exact", "reader")
+    assert await keys.key(made.id) is None
+    for wrong in (secret[:-1], secret + "A", f" {secret}", f"{secret}\n", secret.swapcase(), secret[3:]):
+        assert await keys.key(wrong) is None, wrong
+    assert await keys.key(secret) == made
+
+
+async def test_a_revoked_key_stops_working_at_once_and_the_others_go_on(keys: KeyStore, clock: WallClock) -> None:
+    lost, lost_secret = await keys.create("lost", "admin")
+    kept, kept_secret = await keys.create("kept", "reader")
+    clock.move(60)
+    revoked = await keys.revoke(lost.id)
+    assert (revoked.id, revoked.revoked_at) == (lost.id, lost.created_at + timedelta(seconds=60))
+    assert await keys.key(lost_secret) is None
+    assert await keys.key(kept_secret) == kept
+
+
+async def test_another_process_sees_the_revocation_with_its_next_request(migrated_url: str) -> None:
+    async with open_database(migrated_url) as here, open_database(migrated_url) as there:
+        made, secret = await SqlKeys(here).create("shared", "reader")
+        assert await SqlKeys(there).key(secret) == made
+        await SqlKeys(here).revoke(made.id)
+        assert await SqlKeys(there).key(secret) is None
+
+
+async def test_revoking_twice_keeps_the_first_time(keys: KeyStore, clock: WallClock) -> None:
+    made, _ = await keys.create("lost", "reader")
+    first = await keys.revoke(made.id)
+    clock.move(60)
+    assert await keys.revoke(made.id) == first
+
+
+async def test_rotating_gives_the_same_key_a_new_secret_and_ends_the_old_one(keys: KeyStore) -> None:
+    made, old = await keys.create("site", "reader", books=["robots"], origins=["https://a.example"], rate_per_minute=5)
+    rotated, new = await keys.rotate(made.id)
+    assert rotated == made
+    assert old != new
+    assert await keys.key(old) is None
+    assert await keys.key(new) == made
+    assert await keys.keys() == [made]
+
+
+async def test_what_a_key_owns_it_still_owns_after_rotation(keys: KeyStore, database: Database) -> None:
+    made, _ = await keys.create("site", "reader")
+    threads = SqlThreads(database)
+    thread = await threads.create(book_id="robots", owner=made.id)
+    _, secret = await keys.rotate(made.id)
+    found = await keys.key(secret)
+    assert found is not None
+    assert await threads.thread(thread.id, owner=found.id) == thread
+
+
+async def test_of_twenty_rotations_at_once_exactly_one_secret_works(keys: KeyStore) -> None:
+    made, first = await keys.create("busy", "reader")
+    given: list[str] = []
+
+    async def rotate() -> None:
+        given.append((await keys.rotate(made.id))[1])
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(rotate)
+    working = [secret for secret in (first, *given) if await keys.key(secret)]
+    assert len(working) == 1
+    assert working[0] in given
+
+
+async def test_a_revoked_key_cannot_be_rotated_back_to_life(keys: KeyStore) -> None:
+    made, old = await keys.create("lost", "admin")
+    revoked = await keys.revoke(made.id)
+    with pytest.raises(Conflict, match="revoked") as refused:
+        await keys.rotate(made.id)
+    assert refused.value.advice
+    assert await keys.key(old) is None
+    assert await keys.keys() == [revoked]
+
+
+@pytest.mark.parametrize("key_id", [NO_KEY, "", "1 OR 1=1", "key_\x00", "\ud800"])
+async def test_a_key_that_does_not_exist_can_be_neither_revoked_nor_rotated(keys: KeyStore, key_id: str) -> None:
+    made, secret = await keys.create("innocent", "reader")
+    for change in (keys.revoke, keys.rotate):
+        with pytest.raises(NotFound, match="no key"):
+            await change(key_id)
+    assert await keys.key(secret) == made
+
+
+async def test_a_secret_does_not_pass_for_the_id_of_its_key(keys: KeyStore) -> None:
+    _, secret = await keys.create("mixed up", "reader")
+    with pytest.raises(NotFound):
+        await keys.revoke(secret)
+    assert await keys.key(secret) is not None
+
+
+async def test_there_is_an_active_key_from_the_first_one_created_to_the_last_one_revoked(keys: KeyStore) -> None:
+    assert not await keys.any_active()
+    first, _ = await keys.create("first", "reader")
+    second, _ = await keys.create("second", "reader")
+    await keys.revoke(first.id)
+    assert await keys.any_active()
+    await keys.revoke(second.id)
+    assert not await keys.any_active()
+
+
+@pytest.mark.parametrize("name", ["", "   ", "a" * 101, "two\nlines", "bell\x07", "nul\x00", "\ud800", "\u202eevil"])
+async def test_a_name_that_is_not_1_to_100_printable_characters_is_refused(keys: KeyStore, name: str) -> None:
+    with pytest.raises(InvalidInput, match="1 to 100 printable"):
+        await keys.create(name, "reader")
+    assert await keys.keys() == []
+
+
+async def test_names_may_be_as_long_as_promised_and_need_not_differ(keys: KeyStore) -> None:
+    for name in ("机" * 100, "机" * 100, "x"):
+        assert (await keys.create(name, "reader"))[0].name == name
+
+
+@pytest.mark.parametrize("role", ["", "owner", "Admin", "reader "])
+async def test_a_role_that_does_not_exist_is_refused(keys: KeyStore, role: Any) -> None:
+    with pytest.raises(InvalidInput, match="role"):
+        await keys.create("odd", role)
+
+
+@pytest.mark.parametrize("book", ["", "*", "Robots", "../etc", "a b", "-a", "a" * 65])
+async def test_a_book_that_is_no_slug_is_refused_rather_than_taken_for_all_books(keys: KeyStore, book: str) -> None:
+    with pytest.raises(InvalidInput, match="id of a book"):
+        await keys.create("odd", "reader", books=["robots", book])
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "", "*", "null", "book.example", "https://", "https://book.example/", "https://book.example/path",
+        "https://book.example?x", "https://a@book.example", "https://*.example", "https://book.example:0",
+        "https://book.example:65536", "https://book.example:x", "//book.example", "https://a.example https://b.example",
+        "https://b\u00fccher.example",
+    ],
+)  # fmt: skip
+async def test_what_is_no_origin_is_refused(keys: KeyStore, origin: str) -> None:
+    with pytest.raises(InvalidInput, match="origin"):
+        await keys.create("odd", "reader", origins=[origin])
+
+
+@pytest.mark.parametrize(
+    ("written", "sent_by_browsers"),
+    [
+        ("HTTPS://Book.Example:443", "https://book.example"),
+        ("http://localhost:80", "http://localhost"),
+        ("https://book.example:080", "https://book.example:80"),
+        ("http://[::1]:3000", "http://[::1]:3000"),
+        ("chrome-extension://abcdef", "chrome-extension://abcdef"),
+    ],
+)
+async def test_an_origin_is_kept_as_browsers_send_it(keys: KeyStore, written: str, sent_by_browsers: str) -> None:
+    assert (await keys.create("page", "reader", origins=[written]))[0].origins == (sent_by_browsers,)
+
+
+@pytest.mark.parametrize("rate", [0, -1, 100_001, 10**30])
+async def test_a_rate_out_of_bounds_is_refused(keys: KeyStore, rate: int) -> None:
+    with pytest.raises(InvalidInput, match="100,000"):
+        await keys.create("fast", "reader", rate_per_minute=rate)
+
+
+@pytest.mark.parametrize("rate", [1, 100_000])
+async def test_the_bounds_of_the_rate_are_allowed(keys: KeyStore, rate: int) -> None:
+    assert (await keys.create("bound", "reader", rate_per_minute=rate))[0].rate_per_minute == rate
+
+
+async def test_keys_survive_closing_and_opening_the_database(migrated_url: str) -> None:
+    async with open_database(migrated_url) as database:
+        made, secret = await SqlKeys(database).create("kept", "admin", books=["robots"])
+    async with open_database(migrated_url) as database:
+        assert await SqlKeys(database).key(secret) == made
+
+
+def everything(connection: Connection) -> str:
+    return "\n".join(repr(tuple(row)) for table in metadata.sorted_tables for row in connection.execute(select(table)))
+
+
+def sqlite_bytes(folder: Path) -> bytes:
+    """The file with its write-ahead log; nothing on PostgreSQL."""
+    return b"".join(path.read_bytes() for path in folder.glob("bookwise.db*"))
+
+
+async def test_no_secret_is_anywhere_in_the_database(database: Database, keys: KeyStore, tmp_path: Path) -> None:
+    made, first = await keys.create("site", "reader")
+    _, second = await keys.rotate(made.id)
+    await keys.key(first)
+    dump = (await database.read(everything)).encode()
+    files = sqlite_bytes(tmp_path)
+    assert made.id.encode() in dump
+    assert not files or made.id.encode() in files
+    for secret in (first, second):
+        assert secret[3:].encode() not in dump + files
+
+
+async def test_errors_and_the_key_itself_never_show_the_secret(keys: KeyStore) -> None:
+    made, secret = await keys.create("site", "reader")
+    await keys.revoke(made.id)
+    with pytest.raises(Conflict) as refused:
+        await keys.rotate(made.id)
+    assert secret not in f"{made!r} {refused.value!r} {refused.value.advice}"

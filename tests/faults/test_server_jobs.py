@@ -1,0 +1,102 @@
+"""A server killed while it ingests: its job has failed when it is back, and a new one ends what it began."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.to_thread
+import httpx2
+import pytest
+
+from bookwise.ingestion.doctor import examine
+from tests.support.apps import found, hashing_app, ingested, write_book
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+LESSONS = {
+    f"lesson-{n:04}.md": f"# Lesson {n}\n\nJoint number {n} bends as far as wire number {n}.\n" for n in range(1500)
+}
+
+
+def child(data: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "tests.support.serve_child", str(data)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
+    )
+
+
+@asynccontextmanager
+async def server(data: Path) -> AsyncIterator[tuple[httpx2.AsyncClient, subprocess.Popen[str]]]:
+    """A client of a server process; the process is gone afterwards in any case."""
+    process = child(data)
+    assert process.stdout is not None
+    try:
+        with anyio.fail_after(60):
+            port = int(await anyio.to_thread.run_sync(process.stdout.readline))
+        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
+            await answering(client)
+            yield client, process
+    finally:
+        process.kill()
+        process.wait(30)
+        process.stdout.close()
+
+
+async def answering(client: httpx2.AsyncClient) -> None:
+    with anyio.fail_after(60):
+        while True:
+            try:
+                await client.get("/ingestion/jobs")
+            except httpx2.TransportError:
+                await anyio.sleep(0.05)
+            else:
+                return
+
+
+async def job_when(client: httpx2.AsyncClient, job_id: int, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    with anyio.fail_after(120):
+        while True:
+            shown = (await client.get(f"/ingestion/status/{job_id}")).raise_for_status().json()
+            job: dict[str, Any] = shown["job"]
+            if fits(job):
+                return job
+            await anyio.sleep(0.01)
+
+
+async def test_a_job_of_a_killed_server_has_failed_and_the_next_one_ends_what_it_began(tmp_path: Path) -> None:
+    data, root = tmp_path / "data", write_book(tmp_path / "book", {"first.md": "# First\n\nThe first lesson.\n"})
+    async with hashing_app(data) as app:
+        await ingested(app, root)
+    write_book(root, LESSONS)
+
+    async with server(data) as (client, process):
+        triggered = (await client.post("/ingestion/trigger", json={"book_id": "book"})).raise_for_status().json()
+        running = await job_when(client, triggered["job_id"], lambda job: job["files_processed"] > 0)
+        assert running["status"] == "running", "the book is large enough to be met half-way"
+        process.send_signal(signal.SIGKILL)
+        process.wait(30)
+
+    async with server(data) as (client, process):
+        left = await job_when(client, triggered["job_id"], lambda job: True)
+        assert left["status"] == "failed"
+        assert left["error_message"].startswith("Interrupted")
+        assert left["files_processed"] >= running["files_processed"], "what was acknowledged is not lost"
+        again = (await client.post("/ingestion/trigger", json={"book_id": "book"})).raise_for_status().json()
+        done = await job_when(client, again["job_id"], lambda job: job["completed_at"] is not None)
+        assert done["status"] == "completed"
+        assert done["files_processed"] + done["files_skipped"] == 1501
+        assert done["files_processed"] <= 1501 - left["files_processed"], "only the rest was done again"
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+
+    async with hashing_app(data) as app:
+        assert await examine("book", index=app.index, catalog=app.catalog) == []
+        assert (await found(app, "joint number 1234 wire")).hits[0].chunk.locator.source_file == "lesson-1234.md"

@@ -1,0 +1,58 @@
+"""The service on a real server on loopback, in this process."""
+
+import shutil
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+import uvicorn
+
+from bookwise.api.app import create_app
+from bookwise.api.service import Service
+from bookwise.settings import Settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """Where the service is, and what is behind it."""
+
+    url: str
+    service: Service
+
+    async def key(self, *books: str) -> str:
+        """The secret of a new key that sees these books; all of them when none is named."""
+        _, secret = await self.service.keys.create("a reader", "reader", books=books)
+        return secret
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.ready = anyio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+
+@asynccontextmanager
+async def served(settings: Settings, small_book: Path, *, open_to_anyone: bool = True) -> AsyncIterator[Served]:
+    """The small book, served from a copy of its data folder."""
+    shutil.copytree(small_book, settings.data_dir, dirs_exist_ok=True)
+    app = create_app(settings, open_to_anyone=open_to_anyone)
+    server = _Server(uvicorn.Config(app, log_level="warning", lifespan="on"))
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.serve, [listening])
+            with anyio.fail_after(30):
+                await server.ready.wait()
+            try:
+                yield Served(url=f"http://127.0.0.1:{listening.getsockname()[1]}", service=app.state.service)
+            finally:
+                server.should_exit = True
