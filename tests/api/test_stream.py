@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from bookwise.api.sse import EventStream, Frame, error_frame, frame
@@ -248,3 +249,29 @@ async def test_a_silent_stream_sends_comments(empty: Opened) -> None:
     await streaming(empty, frames())({"type": "http"}, heard.receive, heard.send)
     assert anyio.current_time() - began < 15
     assert [event.name for event in events_in(heard.body.decode())] == ["done"]
+
+
+class Frozen(Exchange):
+    """A reader who takes nothing more, and is gone a moment later."""
+
+    async def send(self, message: dict[str, Any]) -> None:  # type: ignore[override]
+        await super().send(message)
+        if self.body:
+            self.leave()
+            await anyio.sleep_forever()
+
+
+async def test_a_reader_who_freezes_and_leaves_closes_the_answer_too(empty: Opened) -> None:
+    closed: list[str] = []
+
+    async def frames() -> AsyncGenerator[Frame]:
+        try:
+            yield frame("content", {"delta": "a"})
+        finally:
+            await anyio.lowlevel.checkpoint()  # whoever saves must be able to wait
+            closed.append("with what was said")
+
+    response, seen = streaming(empty, frames()), Frozen()
+    with anyio.fail_after(2):
+        await response({"type": "http"}, seen.receive, seen.send)
+    assert closed == ["with what was said"]

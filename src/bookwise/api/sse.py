@@ -106,7 +106,7 @@ class EventStream(Response):
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._frames.aclose()
-        if self._gone:
+        if self._ended or self._gone:
             return None
         return SHUTTING_DOWN if self._reading.cancelled_caught else problem
 
