@@ -85,9 +85,9 @@ def test_a_header_can_ask_as_well() -> None:
 def test_a_page_made_to_be_slow_takes_twice_the_time_for_twice_the_bytes(piece: str) -> None:
     def seconds(size: int) -> float:
         page = (piece * (size // len(piece) + 1))[:size]
-        started = time.process_time()
+        started = time.thread_time()
         glance(page)
-        return time.process_time() - started
+        return time.thread_time() - started
 
     assert seconds(400_000) < 8 * seconds(100_000) + 0.05  # four times is linear, sixteen times quadratic
 

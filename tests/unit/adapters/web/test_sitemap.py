@@ -60,10 +60,10 @@ def test_an_entry_that_is_no_address_is_handed_on_to_be_refused() -> None:
     ids=["entities", "entities in UTF-16", "external", "parameter entity", "html"],
 )
 def test_a_document_type_is_refused_before_anything_unfolds(body: str | bytes) -> None:
-    started = time.process_time()
+    started = time.thread_time()
     with pytest.raises(BadSource, match="document type"):
         locations(body)
-    assert time.process_time() - started < 0.5
+    assert time.thread_time() - started < 0.5
 
 
 @pytest.mark.parametrize(

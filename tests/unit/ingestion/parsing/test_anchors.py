@@ -81,6 +81,6 @@ def test_mkdocs_keeps_an_id_for_the_heading_that_claims_it_further_down() -> Non
 def test_a_hundred_thousand_equal_titles_stay_cheap(site: SiteKind) -> None:
     slugger = Slugger(site)
     slugger.slug("warm up")
-    began = time.process_time()
+    began = time.thread_time()
     assert len({slugger.slug("Example") for _ in range(100_000)}) == 100_000
-    assert time.process_time() - began < 5
+    assert time.thread_time() - began < 5

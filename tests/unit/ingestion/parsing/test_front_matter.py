@@ -11,10 +11,10 @@ from bookwise.ingestion.parsing.front_matter import MAX_CHARACTERS, split_front_
 
 def refused(text: str) -> str:
     """The message with which front matter is refused, quickly."""
-    began = time.process_time()
+    began = time.thread_time()
     with pytest.raises(BadLesson) as caught:
         split_front_matter(text)
-    assert time.process_time() - began < 1
+    assert time.thread_time() - began < 1
     assert caught.value.reason == "front-matter"
     assert caught.value.advice
     return caught.value.message
@@ -134,11 +134,11 @@ def test_front_matter_has_a_limit() -> None:
 
 
 def test_only_the_lines_up_to_the_closing_one_are_read() -> None:
-    began = time.process_time()
+    began = time.thread_time()
     facts, body, _ = split_front_matter("---\na: 1\n---\n" + "text\n" * 1_000_000)
     assert facts == {"a": 1}
     assert len(body) == 5_000_000
-    assert time.process_time() - began < 0.5
+    assert time.thread_time() - began < 0.5
 
 
 def test_keys_that_are_not_text_become_text() -> None:

@@ -151,11 +151,11 @@ def test_a_page_without_content_has_no_sections(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["<div>" * 100_000, "<b>" * 50_000, "<ul><li>" * 1500, "<span>" * 1900 + "x"])
 def test_a_page_nested_without_end_is_refused_at_once(text: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     with pytest.raises(BadLesson) as caught:
         lesson(text, **PAGE)
     assert caught.value.reason == "too-deep"
-    assert time.process_time() - began < 2
+    assert time.thread_time() - began < 2
 
 
 def test_tags_named_in_scripts_do_not_count_as_nesting() -> None:

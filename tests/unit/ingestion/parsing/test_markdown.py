@@ -508,10 +508,10 @@ HOSTILE: dict[str, Callable[[int], str]] = {
 
 
 def _cost(text: str, **facts: object) -> float:
-    began = time.process_time()
+    began = time.thread_time()
     with contextlib.suppress(BadLesson):
         lesson(text, **facts)
-    return time.process_time() - began
+    return time.thread_time() - began
 
 
 @pytest.mark.slow
@@ -525,6 +525,6 @@ def test_hostile_text_costs_no_more_than_its_length(name: str, facts: dict[str, 
         if twice <= 3 * once or twice < 0.2:
             break  # otherwise a neighbour may have taken the processor
         once, twice = _cost(half, **facts), min(twice, _cost(whole, **facts))
-    assert twice < 2
+    assert twice < 5
     # Times too short to compare are short enough.
     assert twice <= 3 * once or twice < 0.2
