@@ -15,7 +15,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from tests.cli.test_commands import Terminal
+from tests.support.command_line import CommandLine
 from tests.support.scripted_http import Reply, Server, answering
 from tests.support.scripted_model import chunk, dripping, says
 from tests.support.small_books import ASKS_NOTHING, ASKS_SERVICE, ASKS_TOPIC, SERVICE, TOPIC, shelve
@@ -27,7 +27,7 @@ PROGRAM = Path(sys.executable).parent / "bookwise"
 class Pipe:
     """Chats through a pipe and remembers what came out of it."""
 
-    def __init__(self, program: Terminal, environment: pytest.MonkeyPatch, data: Path) -> None:
+    def __init__(self, program: CommandLine, environment: pytest.MonkeyPatch, data: Path) -> None:
         self._program, self._environment, self.data = program, environment, data
         self.out = self.err = ""
 
@@ -52,7 +52,7 @@ def chat(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
     anyio.run(shelve, tmp_path / "data", tmp_path / "book")
-    return Pipe(Terminal(capfd, tmp_path / "data"), monkeypatch, tmp_path / "data")
+    return Pipe(CommandLine(capfd, tmp_path / "data"), monkeypatch, tmp_path / "data")
 
 
 def test_each_line_of_a_pipe_is_a_question(chat: Pipe) -> None:

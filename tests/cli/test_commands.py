@@ -8,36 +8,10 @@ import pytest
 
 from bookwise.cli.main import run_with
 from tests.support.apps import write_book
+from tests.support.command_line import CommandLine
 
 TOPICS = "# Topics\n\nA topic carries messages from many publishers to many subscribers without waiting.\n"
 SERVICES = "# Services\n\nA service answers one request with exactly one response, and the caller waits.\n"
-
-
-class Terminal:
-    """Runs command lines and remembers what they printed."""
-
-    def __init__(self, capfd: pytest.CaptureFixture[str], data: Path) -> None:
-        self._capfd, self._data = capfd, data
-        self.out = self.err = ""
-
-    def __call__(self, *arguments: str) -> int:
-        self._capfd.readouterr()
-        code = run_with(["--data-dir", str(self._data), *arguments])
-        self.out, self.err = self._capfd.readouterr()
-        return code
-
-    def json(self, *arguments: str) -> dict[str, object]:
-        assert self(*arguments, "--json") in (0, 1), self.err
-        value = json.loads(self.out)
-        assert isinstance(value, dict)
-        return value
-
-
-@pytest.fixture
-def bookwise(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
-    return Terminal(capfd, tmp_path / "data")
 
 
 @pytest.fixture
@@ -45,7 +19,7 @@ def book(tmp_path: Path) -> Path:
     return write_book(tmp_path / "my-book", {"topics.md": TOPICS, "services.md": SERVICES})
 
 
-def test_ingest_then_search_shows_the_passage_and_where_it_is(bookwise: Terminal, book: Path) -> None:
+def test_ingest_then_search_shows_the_passage_and_where_it_is(bookwise: CommandLine, book: Path) -> None:
     assert bookwise("ingest", str(book)) == 0
     assert "2 lessons published" in bookwise.out
     assert bookwise("search", "which answers one request?") == 0
@@ -54,7 +28,7 @@ def test_ingest_then_search_shows_the_passage_and_where_it_is(bookwise: Terminal
     assert "services.md" in bookwise.out
 
 
-def test_search_speaks_the_public_schema(bookwise: Terminal, book: Path) -> None:
+def test_search_speaks_the_public_schema(bookwise: CommandLine, book: Path) -> None:
     bookwise("ingest", str(book))
     found = bookwise.json("search", "one request with one response", "--limit", "1")
     assert set(found) == {
@@ -69,7 +43,7 @@ def test_search_speaks_the_public_schema(bookwise: Terminal, book: Path) -> None
         assert field in hit
 
 
-def test_every_filter_reaches_the_search(bookwise: Terminal, book: Path) -> None:
+def test_every_filter_reaches_the_search(bookwise: CommandLine, book: Path) -> None:
     bookwise("ingest", str(book))
     everything = bookwise.json("search", "topic or service")
     assert len(everything["results"]) == 2  # type: ignore[arg-type]
@@ -83,7 +57,7 @@ def test_every_filter_reaches_the_search(bookwise: Terminal, book: Path) -> None
     assert len(one["results"]) == 1  # type: ignore[arg-type]
 
 
-def test_lesson_and_context_read_on_from_a_hit(bookwise: Terminal, book: Path) -> None:
+def test_lesson_and_context_read_on_from_a_hit(bookwise: CommandLine, book: Path) -> None:
     bookwise("ingest", str(book))
     (hit, *_) = bookwise.json("search", "one request")["results"]  # type: ignore[misc]
     whole = bookwise.json("lesson", hit["parent_doc_id"])
@@ -94,7 +68,7 @@ def test_lesson_and_context_read_on_from_a_hit(bookwise: Terminal, book: Path) -
     assert "exactly one response" in bookwise.out
 
 
-def test_a_second_ingest_does_only_what_changed(bookwise: Terminal, book: Path) -> None:
+def test_a_second_ingest_does_only_what_changed(bookwise: CommandLine, book: Path) -> None:
     bookwise("ingest", str(book))
     (book / "topics.md").write_text(TOPICS + "\nMore about topics is said here.\n")
     (book / "services.md").rename(book / "calls.md")
@@ -109,7 +83,7 @@ def test_a_second_ingest_does_only_what_changed(bookwise: Terminal, book: Path) 
     assert (again["files_processed"], again["files_skipped"], again["chunks_created"]) == (0, 2, 0)  # type: ignore[index]
 
 
-def test_a_bad_lesson_is_reported_and_the_rest_goes_on(bookwise: Terminal, book: Path) -> None:
+def test_a_bad_lesson_is_reported_and_the_rest_goes_on(bookwise: CommandLine, book: Path) -> None:
     (book / "latin.md").write_bytes("# Caf\u00e9\n".encode("latin-1"))
     assert bookwise("ingest", str(book)) == 1
     assert "latin.md" in bookwise.err
@@ -120,7 +94,7 @@ def test_a_bad_lesson_is_reported_and_the_rest_goes_on(bookwise: Terminal, book:
     assert bookwise("search", "one request with one response") == 0
 
 
-def test_books_and_jobs_say_what_is_there(bookwise: Terminal, book: Path) -> None:
+def test_books_and_jobs_say_what_is_there(bookwise: CommandLine, book: Path) -> None:
     assert bookwise.json("books") == {"books": []}
     bookwise("ingest", str(book), "--book", "handbook", "--mode", "full")
     (listed,) = bookwise.json("books")["books"]  # type: ignore[misc]
@@ -133,7 +107,7 @@ def test_books_and_jobs_say_what_is_there(bookwise: Terminal, book: Path) -> Non
     assert bookwise("books") == bookwise("jobs") == 0
 
 
-def test_doctor_finds_and_mends_what_disagrees(bookwise: Terminal, book: Path) -> None:
+def test_doctor_finds_and_mends_what_disagrees(bookwise: CommandLine, book: Path) -> None:
     bookwise("ingest", str(book))
     assert bookwise.json("doctor")["healthy"] is True
     (book / "topics.md").unlink()
@@ -161,7 +135,7 @@ def test_doctor_finds_and_mends_what_disagrees(bookwise: Terminal, book: Path) -
     ],
 )
 def test_errors_go_to_stderr_with_the_right_exit_code(
-    bookwise: Terminal, arguments: list[str], code: int, said: str
+    bookwise: CommandLine, arguments: list[str], code: int, said: str
 ) -> None:
     assert bookwise(*arguments) == code, bookwise.err
     assert bookwise.out == ""
@@ -169,27 +143,27 @@ def test_errors_go_to_stderr_with_the_right_exit_code(
     assert "Traceback" not in bookwise.err
 
 
-def test_a_short_question_is_refused(bookwise: Terminal, book: Path) -> None:
+def test_a_short_question_is_refused(bookwise: CommandLine, book: Path) -> None:
     bookwise("ingest", str(book))
     assert bookwise("search", "a") == 2
     assert "3 characters" in bookwise.err
 
 
-def test_errors_are_json_when_json_was_asked_for(bookwise: Terminal) -> None:
+def test_errors_are_json_when_json_was_asked_for(bookwise: CommandLine) -> None:
     assert bookwise("search", "anything", "--json") == 3
     error = json.loads(bookwise.err)["error"]
     assert error["code"] == "not-found"
     assert "bookwise ingest" in error["advice"]
 
 
-def test_an_unknown_setting_stops_every_command(bookwise: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_setting_stops_every_command(bookwise: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOOKWISE_EMBEDDDER", "minilm")
     assert bookwise("books") == 6
     assert "BOOKWISE_EMBEDDDER" in bookwise.err
     assert "BOOKWISE_EMBEDDER" in bookwise.err
 
 
-def test_config_show_masks_secrets(bookwise: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_config_show_masks_secrets(bookwise: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-canary-canary")
     assert bookwise("config", "show") == 0
     assert "canary" not in bookwise.out + bookwise.err
@@ -201,7 +175,7 @@ def test_config_show_masks_secrets(bookwise: Terminal, monkeypatch: pytest.Monke
     ("embedder", "key", "code"), [("openai", "OPENAI_API_KEY", 6), ("cohere", "COHERE_API_KEY", 6)]
 )
 def test_an_embedder_without_its_key_names_the_setting(
-    bookwise: Terminal, monkeypatch: pytest.MonkeyPatch, embedder: str, key: str, code: int
+    bookwise: CommandLine, monkeypatch: pytest.MonkeyPatch, embedder: str, key: str, code: int
 ) -> None:
     monkeypatch.setenv("BOOKWISE_EMBEDDER", embedder)
     monkeypatch.delenv(key, raising=False)
@@ -210,7 +184,7 @@ def test_an_embedder_without_its_key_names_the_setting(
 
 
 def test_another_embedder_needs_recreate_and_then_works(
-    bookwise: Terminal, book: Path, monkeypatch: pytest.MonkeyPatch
+    bookwise: CommandLine, book: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bookwise("ingest", str(book))
     monkeypatch.setenv("BOOKWISE_EMBEDDER", "minilm")
@@ -223,7 +197,7 @@ def test_another_embedder_needs_recreate_and_then_works(
     assert bookwise.json("doctor")["healthy"] is True
 
 
-def test_text_from_the_book_is_never_markup(bookwise: Terminal, tmp_path: Path) -> None:
+def test_text_from_the_book_is_never_markup(bookwise: CommandLine, tmp_path: Path) -> None:
     evil = "# [bold red]Title[/] \x1b[31m\n\nText with [link=file:///etc/passwd]markup[/link] inside it.\n"
     bookwise("ingest", str(write_book(tmp_path / "evil", {"evil.md": evil})))
     assert bookwise("search", "text with markup inside") == 0
@@ -231,7 +205,7 @@ def test_text_from_the_book_is_never_markup(bookwise: Terminal, tmp_path: Path) 
     assert "\x1b" not in bookwise.out
 
 
-def test_help_is_there_for_every_command(bookwise: Terminal) -> None:
+def test_help_is_there_for_every_command(bookwise: CommandLine) -> None:
     for command in ([], ["ingest"], ["search"], ["doctor"], ["config", "show"]):
         assert bookwise(*command, "--help") == 0
         assert "Usage" in bookwise.out
@@ -240,7 +214,7 @@ def test_help_is_there_for_every_command(bookwise: Terminal) -> None:
 
 
 def test_the_data_folder_can_come_from_the_environment(
-    bookwise: Terminal, book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bookwise: CommandLine, book: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BOOKWISE_DATA_DIR", str(tmp_path / "elsewhere"))
     assert run_with(["ingest", str(book)]) == 0

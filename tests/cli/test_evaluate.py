@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from bookwise.cli.main import run_with
 from tests.support.apps import SAMPLE_BOOK, write_book
+from tests.support.command_line import CommandLine
 
 TOPICS = (
     "topics",
@@ -43,26 +43,6 @@ OFF_TOPIC = [
 ]  # fmt: skip
 
 
-class Terminal:
-    """Runs command lines and remembers what they printed."""
-
-    def __init__(self, capfd: pytest.CaptureFixture[str], data: Path) -> None:
-        self._capfd, self._data = capfd, data
-        self.out = self.err = ""
-
-    def __call__(self, *arguments: str) -> int:
-        self._capfd.readouterr()
-        code = run_with(["--data-dir", str(self._data), *arguments])
-        self.out, self.err = self._capfd.readouterr()
-        return code
-
-    def json(self, *arguments: str) -> dict[str, Any]:
-        assert self(*arguments, "--json") in (0, 1), self.err
-        value = json.loads(self.out)
-        assert isinstance(value, dict)
-        return value
-
-
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a book and the data it was ingested into, for all tests that change neither."""
@@ -70,28 +50,28 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def terminal(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def terminal(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
-    return Terminal(capfd, tmp_path / "data")
+    return CommandLine(capfd, tmp_path / "data")
 
 
 @pytest.fixture
-def bookwise(terminal: Terminal, capfd: pytest.CaptureFixture[str], shared: Path) -> Terminal:
+def bookwise(terminal: CommandLine, capfd: pytest.CaptureFixture[str], shared: Path) -> CommandLine:
     """A terminal in front of the shared data."""
-    reader = Terminal(capfd, shared / "data")
+    reader = CommandLine(capfd, shared / "data")
     if not (shared / "data").exists():
         ingest_small_book(reader, shared)
     return reader
 
 
 @pytest.fixture
-def book(terminal: Terminal, tmp_path: Path) -> Path:
+def book(terminal: CommandLine, tmp_path: Path) -> Path:
     """A book of one's own, ingested into the terminal's data."""
     return ingest_small_book(terminal, tmp_path)
 
 
-def ingest_small_book(terminal: Terminal, folder: Path) -> Path:
+def ingest_small_book(terminal: CommandLine, folder: Path) -> Path:
     root = write_book(folder / "my-book", {**LESSONS, "bookwise.toml": tables(*ANSWERABLE, *OFF_TOPIC)})
     assert terminal("ingest", str(root)) == 0, terminal.err
     return root
@@ -113,7 +93,7 @@ def file_of(folder: Path, *questions: dict[str, str]) -> str:
     return str(folder / "questions.json")
 
 
-def test_validate_asks_the_books_own_questions_and_lists_the_misses(bookwise: Terminal) -> None:
+def test_validate_asks_the_books_own_questions_and_lists_the_misses(bookwise: CommandLine) -> None:
     run = bookwise.json("validate")
     assert (run["asked"], run["kinds"]["answerable"]["asked"], run["kinds"]["off-topic"]["asked"]) == (18, 10, 8)
     assert run["right"] == sum(question["right"] for question in run["questions"])
@@ -126,7 +106,7 @@ def test_validate_asks_the_books_own_questions_and_lists_the_misses(bookwise: Te
     assert f"{run['accuracy']:.1%} right" in bookwise.out
 
 
-def test_the_bar_decides_how_it_ends(bookwise: Terminal, tmp_path: Path) -> None:
+def test_the_bar_decides_how_it_ends(bookwise: CommandLine, tmp_path: Path) -> None:
     easy = file_of(tmp_path, ANSWERABLE[0])
     assert bookwise("validate", "--questions", easy, "--min", "1") == 0, bookwise.out
     assert "at or above the bar" in bookwise.out
@@ -134,17 +114,17 @@ def test_the_bar_decides_how_it_ends(bookwise: Terminal, tmp_path: Path) -> None
     assert bookwise("validate", "--questions", wrong, "--min", "1") == 1
     assert "the book has no lesson ghosts.md" in bookwise.out
     assert bookwise("validate", "--questions", wrong, "--min", "0") == 0
-    assert bookwise.json("validate", "--questions", wrong)["passed"] is False
+    assert bookwise.json("validate", "--questions", wrong, ends_with=1)["passed"] is False
 
 
-def test_a_follow_up_is_asked_after_what_was_asked_before(bookwise: Terminal, tmp_path: Path) -> None:
+def test_a_follow_up_is_asked_after_what_was_asked_before(bookwise: CommandLine, tmp_path: Path) -> None:
     leaning = {"id": "f", "kind": "follow-up", "text": "Why do robots use them daily?", "lesson": "bags.md"}
     asked = file_of(tmp_path, {**leaning, "history": ["How do bags work?"]})  # type: ignore[dict-item]
     (verdict,) = bookwise.json("validate", "--questions", asked)["questions"]
     assert (verdict["right"], verdict["lesson_cited"]) == (True, True), verdict
 
 
-def test_the_report_is_written_where_it_was_asked_for(bookwise: Terminal, tmp_path: Path) -> None:
+def test_the_report_is_written_where_it_was_asked_for(bookwise: CommandLine, tmp_path: Path) -> None:
     assert bookwise("validate", "--html", "report.html", "--min", "0") == 0
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
@@ -169,7 +149,7 @@ def test_the_report_is_written_where_it_was_asked_for(bookwise: Terminal, tmp_pa
     ],
 )
 def test_errors_say_what_is_wrong(
-    bookwise: Terminal, tmp_path: Path, arguments: list[str], code: int, said: str
+    bookwise: CommandLine, tmp_path: Path, arguments: list[str], code: int, said: str
 ) -> None:
     (tmp_path / "broken.jsonl").write_text('{"id": 7}\n')
     (tmp_path / "empty.json").write_text("[]")
@@ -178,7 +158,7 @@ def test_errors_say_what_is_wrong(
     assert bookwise.out == ""
 
 
-def test_a_book_without_questions_is_told_how_to_add_them(terminal: Terminal, book: Path) -> None:
+def test_a_book_without_questions_is_told_how_to_add_them(terminal: CommandLine, book: Path) -> None:
     (book / "bookwise.toml").unlink()
     assert terminal("validate") == 3
     assert "[[questions]]" in terminal.err
@@ -187,7 +167,7 @@ def test_a_book_without_questions_is_told_how_to_add_them(terminal: Terminal, bo
     assert "--questions FILE" in terminal.err
 
 
-def test_calibrate_shows_both_maps_and_changes_nothing_unless_told_to(bookwise: Terminal) -> None:
+def test_calibrate_shows_both_maps_and_changes_nothing_unless_told_to(bookwise: CommandLine) -> None:
     before = bookwise.json("validate", "--min", "0")
     run = bookwise.json("calibrate")
     assert run["reason"] is None, run
@@ -201,7 +181,7 @@ def test_calibrate_shows_both_maps_and_changes_nothing_unless_told_to(bookwise: 
     assert "bookwise.toml" in bookwise.out
 
 
-def test_a_written_map_is_used_and_outlives_the_next_ingest(terminal: Terminal, book: Path) -> None:
+def test_a_written_map_is_used_and_outlives_the_next_ingest(terminal: CommandLine, book: Path) -> None:
     before = terminal.json("validate", "--min", "0")
     run = terminal.json("calibrate", "--write")
     assert run["written"] is True
@@ -213,14 +193,14 @@ def test_a_written_map_is_used_and_outlives_the_next_ingest(terminal: Terminal, 
     assert terminal.json("calibrate")["before"] == pytest.approx(run["after"])
 
 
-def test_the_table_to_paste_is_what_was_fitted(bookwise: Terminal) -> None:
+def test_the_table_to_paste_is_what_was_fitted(bookwise: CommandLine) -> None:
     knots = bookwise.json("calibrate")["knots"]
     bookwise("calibrate")
     table = bookwise.out[bookwise.out.index("[calibration]") :].split("\n\n")[0]
     assert tomllib.loads(table)["calibration"]["knots"] == knots
 
 
-def test_a_book_without_questions_is_calibrated_on_its_headings(terminal: Terminal, book: Path) -> None:
+def test_a_book_without_questions_is_calibrated_on_its_headings(terminal: CommandLine, book: Path) -> None:
     (book / "bookwise.toml").unlink()
     run = terminal.json("calibrate")
     assert (run["positives"]["from_headings"], run["negatives"]["foreign"]) == (True, True)
@@ -228,7 +208,7 @@ def test_a_book_without_questions_is_calibrated_on_its_headings(terminal: Termin
     assert run["negatives"]["count"] + len(run["dropped"]) == 64
 
 
-def test_too_few_questions_keep_the_map_in_use(bookwise: Terminal, tmp_path: Path) -> None:
+def test_too_few_questions_keep_the_map_in_use(bookwise: CommandLine, tmp_path: Path) -> None:
     few = file_of(tmp_path, ANSWERABLE[0], *OFF_TOPIC)
     assert bookwise("calibrate", "--questions", few, "--write") == 1
     assert "only 1 questions" in bookwise.out
@@ -236,7 +216,7 @@ def test_too_few_questions_keep_the_map_in_use(bookwise: Terminal, tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_the_sample_book_is_served_well(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sample_book_is_served_well(terminal: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOOKWISE_EMBEDDER", "minilm")
     assert terminal("ingest", str(SAMPLE_BOOK)) == 0
     run = terminal.json("validate", "--min", "0.95")

@@ -6,14 +6,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import anyio
 import pytest
 
-from bookwise.cli.main import run_with
 from bookwise.domain.access import ApiKey
 from tests.support.apps import hashing_app, write_book
+from tests.support.command_line import CommandLine
 
 SECRET = re.compile(r"bw_[A-Za-z0-9_-]{43}")
 HOLDER = """
@@ -26,38 +25,14 @@ with held(Path(sys.argv[1])):
 """
 
 
-class Terminal:
-    """Runs `bookwise keys …` on one data folder and remembers what was printed."""
+def key_of(data: Path, secret: str) -> ApiKey | None:
+    """What the service would find."""
 
-    def __init__(self, capfd: pytest.CaptureFixture[str], data: Path) -> None:
-        self._capfd, self.data = capfd, data
-        self.out = self.err = ""
+    async def find() -> ApiKey | None:
+        async with hashing_app(data) as app:
+            return await app.keys.key(secret)
 
-    def __call__(self, *arguments: str) -> int:
-        self._capfd.readouterr()
-        code = run_with(["--data-dir", str(self.data), *arguments])
-        self.out, self.err = self._capfd.readouterr()
-        return code
-
-    def json(self, *arguments: str) -> Any:
-        assert self(*arguments, "--json") == 0, self.err
-        return json.loads(self.out)
-
-    def key_of(self, secret: str) -> ApiKey | None:
-        """What the service would find."""
-
-        async def find() -> ApiKey | None:
-            async with hashing_app(self.data) as app:
-                return await app.keys.key(secret)
-
-        return anyio.run(find)
-
-
-@pytest.fixture
-def bookwise(capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
-    return Terminal(capfd, tmp_path / "data")
+    return anyio.run(find)
 
 
 @pytest.fixture
@@ -70,13 +45,13 @@ def held_folder(tmp_path: Path) -> Iterator[int]:
         holder.communicate("")
 
 
-def test_create_prints_the_secret_alone_on_stdout_and_says_that_it_is_shown_once(bookwise: Terminal) -> None:
+def test_create_prints_the_secret_alone_on_stdout_and_says_that_it_is_shown_once(bookwise: CommandLine) -> None:
     assert bookwise("keys", "create", "course website") == 0
     secret = bookwise.out.strip()
     assert SECRET.fullmatch(secret)
     assert "only this once" in bookwise.err
     assert secret not in bookwise.err
-    key = bookwise.key_of(secret)
+    key = key_of(bookwise.data, secret)
     assert key is not None
     assert (key.name, key.role, key.books, key.origins, key.rate_per_minute) == (
         "course website",
@@ -88,20 +63,22 @@ def test_create_prints_the_secret_alone_on_stdout_and_says_that_it_is_shown_once
     assert key.id in bookwise.err
 
 
-def test_every_option_reaches_the_key(bookwise: Terminal) -> None:
+def test_every_option_reaches_the_key(bookwise: CommandLine) -> None:
     made = bookwise.json(
         "keys", "create", "widget", "--role", "admin", "--book", "robots", "--book", "rust", "--rate", "7",
         "--origin", "https://a.example", "--origin", "http://localhost:3000",
     )  # fmt: skip
     assert set(made) == {"key", "secret"}
     assert made["key"]["books"] == ["robots", "rust"]
-    key = bookwise.key_of(made["secret"])
+    key = key_of(bookwise.data, made["secret"])
     assert key is not None
     assert (key.id, key.role, key.books) == (made["key"]["id"], "admin", ("robots", "rust"))
     assert (key.origins, key.rate_per_minute) == (("https://a.example", "http://localhost:3000"), 7)
 
 
-def test_a_book_that_is_not_there_yet_is_named_and_one_that_is_there_is_not(bookwise: Terminal, tmp_path: Path) -> None:
+def test_a_book_that_is_not_there_yet_is_named_and_one_that_is_there_is_not(
+    bookwise: CommandLine, tmp_path: Path
+) -> None:
     book = write_book(tmp_path / "robots", {"a.md": "# Arms\n\nAn arm has six joints and one hand.\n"})
     assert bookwise("ingest", str(book)) == 0
     assert bookwise("keys", "create", "reader of two", "--book", "robots", "--book", "robotz") == 0
@@ -109,7 +86,7 @@ def test_a_book_that_is_not_there_yet_is_named_and_one_that_is_there_is_not(book
     assert "no book robots " not in bookwise.err
 
 
-def test_the_list_shows_every_key_and_never_a_secret(bookwise: Terminal) -> None:
+def test_the_list_shows_every_key_and_never_a_secret(bookwise: CommandLine) -> None:
     assert bookwise("keys", "list") == 0
     assert "keys create" in bookwise.out
     assert bookwise.json("keys", "list") == {"keys": []}
@@ -122,39 +99,39 @@ def test_the_list_shows_every_key_and_never_a_secret(bookwise: Terminal) -> None
     assert "[bold]" in bookwise.out
 
 
-def test_a_revoked_key_stays_in_the_list_and_no_longer_works(bookwise: Terminal) -> None:
+def test_a_revoked_key_stays_in_the_list_and_no_longer_works(bookwise: CommandLine) -> None:
     made = bookwise.json("keys", "create", "lost laptop")
     assert bookwise("keys", "revoke", made["key"]["id"]) == 0
     assert "lost laptop" in bookwise.out
     assert "no longer works" in bookwise.out
-    assert bookwise.key_of(made["secret"]) is None
+    assert key_of(bookwise.data, made["secret"]) is None
     (listed,) = bookwise.json("keys", "list")["keys"]
     assert listed["id"] == made["key"]["id"]
     assert listed["revoked_at"] is not None
     assert bookwise.json("keys", "revoke", made["key"]["id"])["key"] == listed
 
 
-def test_rotate_prints_a_new_secret_for_the_same_key_and_ends_the_old_one(bookwise: Terminal) -> None:
+def test_rotate_prints_a_new_secret_for_the_same_key_and_ends_the_old_one(bookwise: CommandLine) -> None:
     made = bookwise.json("keys", "create", "site", "--book", "robots")
     assert bookwise("keys", "rotate", made["key"]["id"]) == 0
     secret = bookwise.out.strip()
     assert SECRET.fullmatch(secret)
-    assert bookwise.key_of(made["secret"]) is None
-    key = bookwise.key_of(secret)
+    assert key_of(bookwise.data, made["secret"]) is None
+    key = key_of(bookwise.data, secret)
     assert key is not None
     assert (key.id, key.books) == (made["key"]["id"], ("robots",))
     assert SECRET.fullmatch(bookwise.json("keys", "rotate", key.id)["secret"])
 
 
 @pytest.mark.parametrize("command", ["revoke", "rotate"])
-def test_a_key_that_does_not_exist_ends_with_3_and_advice(bookwise: Terminal, command: str) -> None:
+def test_a_key_that_does_not_exist_ends_with_3_and_advice(bookwise: CommandLine, command: str) -> None:
     assert bookwise("keys", command, "key_000000000000") == 3
     assert "no key" in bookwise.err
     assert "keys list" in bookwise.err
     assert bookwise.out == ""
 
 
-def test_a_revoked_key_cannot_be_rotated(bookwise: Terminal) -> None:
+def test_a_revoked_key_cannot_be_rotated(bookwise: CommandLine) -> None:
     made = bookwise.json("keys", "create", "lost")
     bookwise("keys", "revoke", made["key"]["id"])
     assert bookwise("keys", "rotate", made["key"]["id"]) == 4
@@ -179,14 +156,16 @@ def test_a_revoked_key_cannot_be_rotated(bookwise: Terminal) -> None:
         ["unknown"],
     ],
 )
-def test_what_cannot_be_a_key_ends_with_2_and_makes_none(bookwise: Terminal, arguments: list[str]) -> None:
+def test_what_cannot_be_a_key_ends_with_2_and_makes_none(bookwise: CommandLine, arguments: list[str]) -> None:
     assert bookwise("keys", *arguments) == 2
     assert bookwise.err
     assert bookwise.out == ""
     assert bookwise.json("keys", "list") == {"keys": []}
 
 
-def test_while_another_process_holds_the_data_folder_the_error_names_it(bookwise: Terminal, held_folder: int) -> None:
+def test_while_another_process_holds_the_data_folder_the_error_names_it(
+    bookwise: CommandLine, held_folder: int
+) -> None:
     for command in (["create", "x"], ["list"], ["revoke", "key_000000000000"], ["rotate", "key_000000000000"]):
         assert bookwise("keys", *command) == 4
         assert f"process {held_folder}" in bookwise.err

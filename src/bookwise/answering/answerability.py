@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from bookwise.answering.asked import asked
 from bookwise.answering.select import found_units, places_of
-from bookwise.answering.words import WORD, carries, stem, words
+from bookwise.answering.words import WORD, carries, says_not, stem, words
 from bookwise.domain.answers import Passage
 
 STRONG = 0.75  #: a match stronger than this says little more by being stronger still
@@ -30,7 +30,6 @@ UNKNOWN_WEIGHT = 0.1
 DENIED_WEIGHT = 0.4
 SENTENCE_CHARACTERS = 200  #: what is longer is cut: one sentence should cost no more than a question
 
-_DENIAL = re.compile(r"\b(?:not|never|no|none|without|cannot|neither|nor)\b|n['’]t\b", re.IGNORECASE)
 _PLAIN_FACT = re.compile(r"^\W*(?:what|which|who|whom|whose|when|where|how (?:many|much|long))\b", re.IGNORECASE)
 _MARKED = re.compile(r"[\d_./]")
 
@@ -57,7 +56,7 @@ def signs_of(question: str, passages: Sequence[Passage], *, unknown: bool = Fals
         sentence=best[:SENTENCE_CHARACTERS],
         fit=found[0].score,
         names=any(named <= _words_of(passage) for passage in passages) if named else None,
-        denied=bool(_PLAIN_FACT.match(question) and _DENIAL.search(question) and not _DENIAL.search(best)),
+        denied=bool(_PLAIN_FACT.match(question)) and says_not(question) and not says_not(best),
         unknown=unknown,
     )
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from bookwise.answering.claims import LIST_MARKER, claims_something, is_refusal
 from bookwise.answering.sentences import Unit, units
-from bookwise.answering.words import carries, content_words, stem, words
+from bookwise.answering.words import carries, content_words, says_not, stem, words
 from bookwise.domain.answers import Grounding, Passage
 
 CARRIED = 0.5  #: least support of a sentence that is called supported
@@ -20,7 +20,6 @@ _SAME = 0.8  #: share of its words from which a unit says the same as a sentence
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _COUNTED = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 _NUMBER_WORDS = {word: str(number) for number, word in enumerate(_COUNTED)}
-_NOT = re.compile(r"\b(?:not|never|no|cannot|without|neither|nor)\b|n['’]t\b", re.IGNORECASE)
 _CITED = re.compile(r"\s*\[\d{1,3}\]")
 _LABEL = re.compile(r"\*\*.+?\*\*|__.+?__|^[^.:]{1,60}:\s")
 _NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<![\"“‘(])\b[A-Z]\w+|\b\w*[A-Z]\w*[A-Z]\w*\b")
@@ -128,7 +127,7 @@ def _knows(read: _Read, name: str) -> bool:
 
 def _is_turned_around(sentence: str, said: frozenset[str], reads: Sequence[_Read]) -> bool:
     """Whether the book says the same words with a "not" more or less."""
-    denies = bool(_NOT.search(sentence))
+    denies = says_not(sentence)
     same = [says_not for read in reads for there, says_not in read.sentences if _says_the_same(said, there)]
     return bool(same) and denies not in same
 
@@ -179,7 +178,7 @@ def _read_text(text: str, heading: str) -> _Read:
     spellings = frozenset(re.findall(r"\w+", f"{heading} {text}".lower()))
     return _Read(
         windows=tuple(above.union(ordered[at : at + _WINDOW]) for at in starts),
-        sentences=tuple((content_words(unit.text), bool(_NOT.search(unit.text))) for unit in found),
+        sentences=tuple((content_words(unit.text), says_not(unit.text)) for unit in found),
         words=above.union(ordered),
         pairs=frozenset(pairwise(ordered)),
         spellings=spellings,

@@ -111,3 +111,11 @@ _STOP_STEMS = STOP_WORDS | frozenset(map(stem, STOP_WORDS - {"really"}))  # a re
 def carries(word: str) -> bool:
     """Whether a word, as `words` spells it, says something about the subject."""
     return word not in _STOP_STEMS and (len(word) > 1 or word.isdigit())
+
+
+_NOT = re.compile(r"\b(?:not|never|no|none|without|cannot|neither|nor)\b|n['’]t\b", re.IGNORECASE)
+
+
+def says_not(text: str) -> bool:
+    """Whether a text denies something."""
+    return _NOT.search(text) is not None
