@@ -18,7 +18,7 @@ from bookwise.settings import Settings
 
 GRACEFUL_SECONDS = 15
 
-OPEN = "No API key is set up: it listens on this machine only, and whoever is on it may do everything."
+OPEN = "No API key is set up: the service listens on this machine only, and whoever is on it may do everything."
 
 _STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 
@@ -53,9 +53,10 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         host, port = self._listening.getsockname()[:2]
-        sys.stderr.write(f"Bookwise listens on http://{f'[{host}]' if ':' in host else host}:{port}\n")
         if self._service.open_to_anyone:
             sys.stderr.write(f"{OPEN}\n")
+        # Last: whoever waits for this line has then seen everything.
+        sys.stderr.write(f"Bookwise listens on http://{f'[{host}]' if ':' in host else host}:{port}\n")
         sys.stderr.flush()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
