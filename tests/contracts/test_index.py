@@ -117,6 +117,20 @@ async def test_books_are_apart(index: LessonIndex) -> None:
     assert await index.lesson("other", ours.lesson_id) == []
 
 
+async def test_books_are_apart_whichever_was_alone_before(index: LessonIndex) -> None:
+    async def found(book_id: str) -> int:
+        return len(await index.nearest(EAST, TEXT, within=Filter(book_id=book_id), limit=10))
+
+    await index.stage(embedded(chunks("loops", "r1", TEXT), EAST))
+    assert (await found("book"), await found("other")) == (1, 0)
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER, book_id="other"), EAST, NORTH))
+    assert (await found("book"), await found("other")) == (1, 2)
+    await index.remove("book", ["r1"])
+    assert (await found("book"), await found("other")) == (0, 2)
+    await index.stage(embedded(chunks("loops", "r2", TEXT), EAST))
+    assert (await found("book"), await found("other")) == (1, 2)
+
+
 async def test_word_statistics_belong_to_one_book(index: LessonIndex) -> None:
     """What is common in another book may be rare in this one."""
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))

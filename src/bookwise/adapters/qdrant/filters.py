@@ -1,4 +1,4 @@
-"""Filter → Qdrant filter. The book is always among the conditions."""
+"""Filter → Qdrant filter. The book is always among the conditions, unless the shard holds no other."""
 
 from typing import Any
 
@@ -21,9 +21,9 @@ def any_of(field: str, values: list[str]) -> qdrant.FieldCondition:
     return qdrant.FieldCondition(key=field, match=qdrant.MatchAny(values))
 
 
-def to_qdrant(within: Filter) -> qdrant.Filter:
-    """All conditions must hold; a condition that admits everything is left out."""
-    conditions: list[Any] = [equals(TENANT, within.book_id)]
+def to_qdrant(within: Filter, *, only_book: str | None = None) -> qdrant.Filter | None:
+    """All conditions must hold; a condition that admits everything is left out. `only_book`: all there is."""
+    conditions: list[Any] = [] if within.book_id == only_book else [equals(TENANT, within.book_id)]
     if within.hardware_tier < max(HARDWARE_TIERS):
         conditions.append(_between("hardware_tier", None, within.hardware_tier))
     if within.chapter_min is not None or within.chapter_max is not None:
@@ -38,7 +38,7 @@ def to_qdrant(within: Filter) -> qdrant.Filter:
     ):
         if value is not None:
             conditions.append(equals(field, value))
-    return qdrant.Filter(must=conditions)
+    return qdrant.Filter(must=conditions) if conditions else None
 
 
 def _between(field: str, low: int | None, high: int | None) -> qdrant.FieldCondition:
