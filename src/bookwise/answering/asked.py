@@ -24,6 +24,7 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
         r"(?:do|type|run|put|write|add|set|change|install)\b"
         r"|^(?:install|set up|configure|create|build|run)\b",
     ),
+    ("definition", r"^(?:so |and |but )?what are (?!the |some |all |its |their )(?:[^\s,]+ ?){1,4}\??$"),
     (
         "list",
         r"\b(?:what|which) (?:are|were)\b|^(?:please |can you |could you )*(?:list|enumerate)\b"
@@ -53,6 +54,11 @@ _WANTED: tuple[tuple[Wanted, str], ...] = (
     ("person", r"^\W*(?:who|whom|whose)\b|\b(?:what|which) (?:person|king|queen|author|scientist)\b"),
     ("place", r"\bwhere (?:is|are|was|were|did|do|does|can)\b|\b(?:what|which) (?:country|city|state|place|region)\b"),
 )
+_SUBJECT = re.compile(
+    r"\b(?:what|who)(?:'s| is| are| was| were| does) (?:meant by )?(?:an? |the )?(.+?)"
+    r"(?: (?:in|of|for|on|at|with|to|from|used|called|mean|stand|do)\b|[?.,;(]|$)",
+    re.IGNORECASE,
+)
 _ALL_WANTED = tuple((wanted, re.compile(pattern, re.IGNORECASE)) for wanted, pattern in _WANTED)
 
 
@@ -65,6 +71,7 @@ class Asked:
     wanted: Wanted
     terms: frozenset[str]  #: the words that carry meaning
     pairs: frozenset[tuple[str, str]]  #: those that stand side by side
+    subject: str = ""  #: the word for what is to be defined: of "What is a ROS 2 node?", `node`
 
 
 def asked(text: str) -> Asked:
@@ -75,4 +82,11 @@ def asked(text: str) -> Asked:
     if wanted != "any" and kind in ("definition", "list"):
         kind = "fact"
     sequence = [word for word in words(plain) if carries(word)]
-    return Asked(plain, kind, wanted, frozenset(sequence), frozenset(pairwise(sequence)))
+    subject = _subject(plain) if kind == "definition" else ""
+    return Asked(plain, kind, wanted, frozenset(sequence), frozenset(pairwise(sequence)), subject)
+
+
+def _subject(question: str) -> str:
+    found = _SUBJECT.search(question)
+    spellings = [words(name)[:1] for name in reversed(found[1].split())] if found else []
+    return next((word for spelling in spellings for word in spelling if carries(word)), "")

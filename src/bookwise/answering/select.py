@@ -155,10 +155,20 @@ def _suit(question: Asked, place: Place, weights: dict[str, float]) -> float:
         return max(_fit(question, row, weights) for row in _rows(place))
     if question.kind == "procedure":
         return _use(question, place, weights)
-    fit = _fit(question, place, weights)
-    if question.kind == "definition" and _is_definition(question, place.unit) and _says_what(question, place.unit):
-        fit += SAYS_WHAT_WEIGHT
-    return fit
+    if question.kind == "definition":
+        return _meaning(question, place, weights)
+    return _fit(question, place, weights)
+
+
+def _meaning(question: Asked, place: Place, weights: dict[str, float]) -> float:
+    """How well a unit says what a thing is. Of "a ROS 2 node" the book says what a node is: the rest goes without
+    saying."""
+    whole = _is_definition(question, place.unit)
+    defines = whole or _defines_subject(question, place.unit)
+    if defines and not whole:
+        place = replace(place, own=place.own | question.terms)
+    says_what = defines and _says_what(question, place.unit)
+    return _fit(question, place, weights) + DEFINES_WEIGHT * (defines and not whole) + SAYS_WHAT_WEIGHT * says_what
 
 
 def _use(question: Asked, place: Place, weights: dict[str, float]) -> float:
@@ -188,6 +198,15 @@ def _is_definition(question: Asked, unit: Unit) -> bool:
         return False
     subject = content_words(unit.text[: verb.start()])
     return bool(subject) and question.terms <= subject | content_words(unit.text) and bool(question.terms & subject)
+
+
+def _defines_subject(question: Asked, unit: Unit) -> bool:
+    """Whether a sentence that says what something is begins with the thing itself and no other."""
+    verb = _DEFINES.search(unit.text)
+    if unit.kind not in ("sentence", "item") or verb is None:
+        return False
+    subject = content_words(unit.text[: verb.start()])
+    return question.subject in subject <= question.terms
 
 
 def _says_what(question: Asked, unit: Unit) -> bool:

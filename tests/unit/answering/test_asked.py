@@ -3,7 +3,7 @@
 import pytest
 
 from bookwise.answering.asked import Kind, Wanted, asked
-from bookwise.answering.words import stem
+from bookwise.answering.words import stem, words
 
 QUESTIONS: list[tuple[str, Kind, Wanted]] = [
     ("What is a node?", "definition", "any"),
@@ -15,6 +15,7 @@ QUESTIONS: list[tuple[str, Kind, Wanted]] = [
     ("What is meant by a closed loop?", "definition", "any"),
     ("Explain lifetimes", "definition", "any"),
     ("Tell me about sourdough", "definition", "any"),
+    ("What are ROS 2 topics?", "definition", "any"),
     ("How do I create a workspace?", "procedure", "any"),
     ("How can we install ROS 2 on Ubuntu?", "procedure", "any"),
     ("How to knead dough", "procedure", "any"),
@@ -78,3 +79,18 @@ def test_its_terms_are_the_words_that_carry_meaning() -> None:
 def test_its_pairs_stand_side_by_side() -> None:
     assert (stem("lifecycle"), stem("node")) in asked("What is a lifecycle node?").pairs
     assert asked("What is a node?").pairs == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("What is a ROS 2 node?", "node"),
+        ("what are nodes in ROS 2", "nodes"),
+        ("What is the purpose of rosdep?", "purpose"),
+        ("What does QoS mean?", "QoS"),
+        ("Explain lifetimes", ""),
+        ("How do I build a node?", ""),
+    ],
+)
+def test_what_is_to_be_defined_is_the_last_word_of_its_name(question: str, subject: str) -> None:
+    assert asked(question).subject == (words(subject) or [""])[0]

@@ -92,6 +92,12 @@ def test_the_defining_passage_comes_first_wherever_it_was_found() -> None:
     assert said("What is a node?", other, "A node is a participant in the graph.")[0].startswith("A node is")
 
 
+@pytest.mark.parametrize("question", ["What is a ROS 2 node?", "What is a node in ROS 2?", "What are ROS 2 nodes?"])
+def test_a_thing_is_defined_although_the_question_also_names_where_it_belongs(question: str) -> None:
+    other = "ROS 2 does not keep two ROS 2 nodes from having the same name."
+    assert said(question, other, "A node is a participant in the graph.")[0].startswith("A node is")
+
+
 def test_a_procedure_leads_with_the_passage_that_has_the_commands() -> None:
     parts = pick("How do I create a workspace?", WORKSPACE, CREATE)
     assert parts[0].place.unit.text.startswith("Make the directories")
