@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint serve bench docs lock clean
+.PHONY: help setup demo test check lint browser serve bench docs lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -37,7 +37,15 @@ lint: setup
 	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
 	@$(BIN)/python -m docs.reference --check
 
-test: setup lint ## Everything: every backend, real processes, real kills
+# Chromium comes from Debian where this may be done; without it the browser tests are left out, with a message.
+browser:
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+		&& echo "Installing Chromium for the browser tests (first time only) ..." \
+		&& apt-get update -qq >/dev/null 2>&1 \
+		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } \
+		|| echo "There is no Chromium: the browser tests are left out."
+
+test: setup lint browser ## Everything: every backend, real processes, real kills
 	@$(BIN)/pytest -n 2
 
 serve: setup ## Serve the sample book over HTTP on this machine
@@ -53,6 +61,7 @@ bench: setup ## Ratios against the bare floor, and the quality of search and ans
 	@$(BIN)/python -m benchmarks.answers
 	@$(BIN)/python -m benchmarks.followups
 	@$(BIN)/python -m benchmarks.grounding
+	@$(BIN)/python -m benchmarks.serve
 
 docs: setup ## Write the reference pages anew from the code
 	@$(BIN)/python -m docs.reference

@@ -26,7 +26,7 @@ from bookwise.ingestion.pipeline import utc_now
 from bookwise.ingestion.publish import EmbeddedLesson, publish
 from bookwise.retrieval.search import search
 from bookwise.settings import load_settings
-from bookwise.wiring import App, index_folder, open_app
+from bookwise.wiring import App, index_folder, open_app, open_search
 
 SAMPLE = Path("examples/physical-ai")
 QUESTIONS = 200
@@ -141,16 +141,16 @@ async def warm(count: int) -> None:
         settings = load_settings(data_dir=Path(scratch))
         async with open_app(settings) as app:
             await fill(app, count)
-        async with open_app(settings) as app:
+        async with open_search(settings) as kit:
             asked = questions()
             for text in asked[:20]:
-                await search(SearchQuery(text=text, filter=Filter(book_id="bench")), app.search_kit)
+                await search(SearchQuery(text=text, filter=Filter(book_id="bench")), kit)
             bare, whole = [], []
             for text in asked:
                 started = time.perf_counter()
-                app.embedder._embed_one(text)  # type: ignore[attr-defined]
+                kit.embedder._embed_one(text)  # type: ignore[attr-defined]
                 embedded = time.perf_counter()
-                await search(SearchQuery(text=text, filter=Filter(book_id="bench")), app.search_kit)
+                await search(SearchQuery(text=text, filter=Filter(book_id="bench")), kit)
                 bare.append((embedded - started) * 1e3)
                 whole.append((time.perf_counter() - embedded) * 1e3)
     base, p50 = statistics.median(bare), statistics.median(whole)

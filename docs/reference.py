@@ -1,15 +1,17 @@
-"""Code → docs/reference/*.md: settings, commands and errors, so that the pages never lag behind.
+"""Code → docs/reference: settings, commands, errors and routes, so that the pages never lag behind.
 
 python -m docs.reference [--check]
 """
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
 import typer
 from typer.testing import CliRunner
 
+from bookwise.api.app import create_app
 from bookwise.cli.exit_codes import BUG, INTERRUPTED, SOME_FAILED, exit_code
 from bookwise.cli.main import COMMANDS, program
 from bookwise.domain.errors import BadLesson, BookwiseError, ModelUnavailable
@@ -87,7 +89,17 @@ def descendants(kind: type[BookwiseError]) -> list[type[BookwiseError]]:
     return [found for child in kind.__subclasses__() for found in (child, *descendants(child))]
 
 
-PAGES = {"settings.md": settings_page, "commands.md": commands_page, "errors.md": errors_page}
+def openapi_file() -> str:
+    told = create_app(Settings()).openapi()
+    return json.dumps(told, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+
+
+PAGES = {
+    "settings.md": settings_page,
+    "commands.md": commands_page,
+    "errors.md": errors_page,
+    "openapi.json": openapi_file,
+}
 
 
 def main() -> int:

@@ -98,8 +98,12 @@ def settings_for(
 async def open_asking(settings: Settings) -> AsyncIterator["AskKit"]:
     """What a single question needs, opened as fast as can be."""
     async with open_search(settings) as search, open_answers(settings, search) as kit:
-        chosen = "temperature" in settings.model_fields_set
-        yield kit if chosen else replace(kit, temperature=TEMPERATURE)
+        yield for_one_question(kit, settings)
+
+
+def for_one_question(kit: "AskKit", settings: Settings) -> "AskKit":
+    chosen = "temperature" in settings.model_fields_set
+    return kit if chosen else replace(kit, temperature=TEMPERATURE)
 
 
 async def book_for(catalog: Shelf, book_id: str | None, module: str | None = None) -> Book:

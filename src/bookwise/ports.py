@@ -8,6 +8,7 @@ from typing import Any, Protocol, TypeAlias
 
 from bookwise.domain.access import ApiKey, ApiRole
 from bookwise.domain.answers import Citation, EngineName, Evidence, Passage, Said, SearchStarted, Usage
+from bookwise.domain.asked import Asked, Thumb
 from bookwise.domain.books import Book, Chunk, EmbeddedChunk, EmbedderFacts, Vector
 from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
 from bookwise.domain.search import Candidate, Filter, Live
@@ -124,7 +125,8 @@ class Catalog(Shelf, Protocol):
 class JobStore(Protocol):
     """Keeps ingestion jobs and their outcomes, durably.
 
-    queued → running → completed | failed, and queued → failed. A finished job never changes again.
+    queued → running → completed | failed, queued → failed, and running → queued when its process stops. A finished
+    job never changes again.
     """
 
     async def open(self, book_id: str, mode: IngestionMode, source: str) -> IngestionJob:
@@ -147,6 +149,12 @@ class JobStore(Protocol):
         """Newest first."""
 
     async def outcomes(self, job_id: int) -> list[LessonOutcome]: ...
+
+    async def requeue(self, job_id: int) -> IngestionJob:
+        """A running job back to queued for one more attempt: without counters, without outcomes."""
+
+    async def left_behind(self) -> list[IngestionJob]:
+        """What an earlier holder of this index left queued or running, oldest first."""
 
     async def interrupt_running(self) -> int:
         """Fails every job that an earlier holder of this index left queued or running; returns how many."""
@@ -263,8 +271,52 @@ class KeyStore(Protocol):
     async def revoke(self, key_id: str) -> ApiKey:
         """The key no longer works, from now on; `NotFound` when there is none."""
 
-    async def rotate(self, key_id: str) -> tuple[ApiKey, str]:
-        """The same key (id, role, books, what it owns) with a new secret; the old one no longer works."""
+    async def rotate(self, key_id: str, *, grace_seconds: float = 0) -> tuple[ApiKey, str]:
+        """The same key (id, role, books, what it owns) with a new secret. The old one works for the grace period;
+        one that was rotated out before does not."""
 
     async def any_active(self) -> bool:
         """Whether at least one key works."""
+
+
+class Journal(Protocol):
+    """Keeps what readers asked and what became of it, for the author; for 90 days."""
+
+    async def note(self, asked: Asked) -> None:
+        """Keeps it, durably. A thread that is gone by now takes the note with it: nothing is kept."""
+
+    async def rate(self, answer_id: str, thumb: Thumb, comment: str = "", *, owner: str) -> Asked:
+        """The note with the rating, which replaces an earlier one. `NotFound` unless this owner asked."""
+
+    async def asked(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[Asked]:
+        """The newest `limit` notes about the book from that moment on, newest first."""
+
+    async def forget(self, *, before: datetime) -> int:
+        """Removes older notes; returns how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptResponse:
+    """A response as it was sent, to be sent again."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class ResponseStore(Protocol):
+    """Keeps responses under the idempotency keys of their owners, for a day."""
+
+    async def claim(self, owner: str, key: str, fingerprint: str, *, lease_seconds: float) -> KeptResponse | None:
+        """None: the request is the claimant's to run, and nobody else's for so long. The response of the same
+        request, when it is kept. `RequestRunning` while it runs, `RequestMismatch` when the key belongs to a request
+        with another fingerprint."""
+
+    async def keep(self, owner: str, key: str, response: KeptResponse) -> None:
+        """Keeps the response of a claimed request."""
+
+    async def release(self, owner: str, key: str) -> None:
+        """The claimed request came to no response; the next one with this key runs."""
+
+    async def forget(self, *, before: datetime) -> int:
+        """Removes what was claimed earlier; returns how many."""

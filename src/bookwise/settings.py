@@ -61,6 +61,10 @@ class Settings(BaseModel):
     unsupported: Literal["drop", "mark"] = Field(
         default="drop", description="What becomes of a model's sentence that no passage carries."
     )
+    keep_questions: bool = Field(
+        default=True,
+        description="Keep what readers of the service ask, for `bookwise insights`; false: only the counts.",
+    )
 
     host: str = Field(default="127.0.0.1", min_length=1, description="Address that `bookwise serve` listens on.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port that `bookwise serve` listens on; 0: a free one.")
@@ -69,6 +73,13 @@ class Settings(BaseModel):
     )
     body_limit_bytes: int = Field(
         default=512 * 1024, ge=1024, le=64 * 1024 * 1024, description="Largest body of a request."
+    )
+
+    otel_endpoint: str | None = _seed(
+        "OTEL_EXPORTER_OTLP_ENDPOINT", None, "OpenTelemetry collector (OTLP over HTTP); no telemetry without it."
+    )
+    otel_texts: bool = Field(
+        default=False, description="Send questions, passages and answers to the collector as well."
     )
 
     openai_api_key: SecretStr | None = _seed("OPENAI_API_KEY", None, "Key for the OpenAI-compatible endpoint.")
@@ -121,7 +132,7 @@ class Settings(BaseModel):
                 raise ValueError("must be origins such as https://book.example, separated by commas")
         return tuple(filter(None, found))
 
-    @field_validator("openai_base_url", "cohere_base_url", "qdrant_url")
+    @field_validator("openai_base_url", "cohere_base_url", "qdrant_url", "otel_endpoint")
     @classmethod
     def _is_http(cls, value: str | None) -> str | None:
         if value and not value.startswith(("http://", "https://")):
@@ -146,6 +157,12 @@ def _user_cache() -> Path | None:
         return Path(root) / "bookwise"
     home = os.environ.get("HOME")
     return Path(home) / ".cache" / "bookwise" if home else None
+
+
+def foreign_environment() -> dict[str, str]:
+    """The environment for another program: without our own settings, some of which are secrets."""
+    ours = {env_name(field) for field in Settings.model_fields}
+    return {name: value for name, value in os.environ.items() if name not in ours}
 
 
 def load_settings(**given: Any) -> Settings:

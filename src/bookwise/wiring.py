@@ -19,8 +19,10 @@ from bookwise.ports import (
     Catalog,
     Embedder,
     JobStore,
+    Journal,
     KeyStore,
     LessonIndex,
+    ResponseStore,
     Rewriter,
     ThreadStore,
     VectorCache,
@@ -51,6 +53,8 @@ class App:
     jobs: JobStore
     threads: ThreadStore
     keys: KeyStore
+    responses: ResponseStore
+    journal: Journal
 
     @property
     def search_kit(self) -> SearchKit:
@@ -70,18 +74,22 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings) -> AsyncIterator[App]:
-    """Holds the data folder and opens what is in it."""
+async def open_app(settings: Settings, *, take_over_jobs: bool = False) -> AsyncIterator[App]:
+    """Holds the data folder and opens what is in it. The jobs that an earlier holder left behind have failed, unless
+    they are taken over."""
     from bookwise.adapters.sql.catalog import SqlCatalog
     from bookwise.adapters.sql.database import open_database
     from bookwise.adapters.sql.jobs import SqlJobs
+    from bookwise.adapters.sql.journal import SqlJournal
     from bookwise.adapters.sql.keys import SqlKeys
+    from bookwise.adapters.sql.responses import SqlResponses
     from bookwise.adapters.sql.threads import SqlThreads
     from bookwise.adapters.sql.vectors import SqlVectorCache
 
     async with _open_index(settings) as (embedder, index), open_database(database_url(settings)) as database:
         jobs = SqlJobs(database, holder=index.id)
-        await jobs.interrupt_running()
+        if not take_over_jobs:
+            await jobs.interrupt_running()
         yield App(
             settings=settings,
             embedder=embedder,
@@ -91,6 +99,8 @@ async def open_app(settings: Settings) -> AsyncIterator[App]:
             jobs=jobs,
             threads=SqlThreads(database),
             keys=SqlKeys(database),
+            responses=SqlResponses(database),
+            journal=SqlJournal(database),
         )
 
 
@@ -175,7 +185,7 @@ async def _open_index(settings: Settings, *, warm: bool = False) -> AsyncIterato
         )
     async with AsyncExitStack() as stack:
         stack.enter_context(held(settings.data_dir))
-        embedder = await stack.enter_async_context(open_embedder(settings))
+        embedder = await stack.enter_async_context(open_embedder(settings, inline=warm))
         if warm and (load := getattr(embedder, "load", None)):
             Thread(target=load, daemon=True).start()
 
@@ -201,8 +211,8 @@ def database_url(settings: Settings) -> str:
 
 
 @asynccontextmanager
-async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
-    """The configured embedder; nothing is loaded and nobody is called yet."""
+async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIterator[Embedder]:
+    """The configured embedder; nothing is loaded and nobody is called yet. `inline`: one question at a time."""
     match settings.embedder:
         case "minilm":
             from bookwise.adapters.embedders.minilm import MiniLM
@@ -211,6 +221,7 @@ async def open_embedder(settings: Settings) -> AsyncIterator[Embedder]:
                 cache=settings.cache_folder,
                 model_dir=settings.model_dir,
                 workers=settings.embed_workers or None,
+                inline=inline,
             )
         case "hashing":
             from bookwise.adapters.embedders.hashing import HashingEmbedder

@@ -3,13 +3,14 @@
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from bookwise.api.strangers import Strangers
 from bookwise.domain.access import Caller
 from tests.support.apps import ingested, write_book
 from tests.support.http_service import Opened, http_service
@@ -34,18 +35,19 @@ class Names:
     chunk: str
     lesson: str
     session: str
+    answer: str
     job: int
 
     def hidden_in(self, text: str) -> str:
         """The text without these names, so that two problems can be compared."""
-        names = (self.chunk, self.lesson, self.session, self.book)
+        names = (self.chunk, self.lesson, self.session, self.answer, self.book)
         text = re.sub(rf"\b{self.job}\b", "JOB", text)
         for name in names:
             text = text.replace(name, "NAME")
         return text
 
 
-ABSENT = Names(book="absent", chunk=NOWHERE, lesson=NOWHERE, session=NOWHERE, job=987654)
+ABSENT = Names(book="absent", chunk=NOWHERE, lesson=NOWHERE, session=NOWHERE, answer=NOWHERE, job=987654)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Call:
     path: str
     body: Any = None
     query: dict[str, str] = field(default_factory=dict)
-    needs: str = "reader"  #: reader, admin, or nothing
+    needs: str = "reader"  #: reader, admin, operator (no key does), or nothing
     names_book: bool = True  #: it asks for one book or something in it; else it lists what there is
     owned: bool = False  #: only its owner may see what it names, whoever else sees the book
 
@@ -64,7 +66,7 @@ class Call:
         """The request about these names, as the client wants it."""
         parts = {"chunk_id": names.chunk, "parent_doc_id": names.lesson, "session_id": names.session}
         parts |= {"job_id": str(names.job), "model": names.book}
-        known: dict[str, Any] = {"$book": names.book, "$session": names.session}
+        known: dict[str, Any] = {"$book": names.book, "$session": names.session, "$answer": names.answer}
         asked: dict[str, Any] = {"method": self.method, "url": self.path.format(**parts)}
         asked["params"] = {name: known.get(value, value) for name, value in self.query.items()}
         if self.body is not None:
@@ -78,6 +80,8 @@ class Call:
 MESSAGES = [{"role": "user", "content": QUESTION}]
 SESSION = "/session/{session_id}"
 CALLS = (
+    Call("GET", "/", needs="nothing", names_book=False),
+    Call("GET", "/widget.js", needs="nothing", names_book=False),
     Call("GET", "/health", needs="nothing", names_book=False),
     Call("POST", "/ingestion/webhook/github", {}, needs="nothing", names_book=False),
     Call("GET", "/books", names_book=False),
@@ -92,7 +96,9 @@ CALLS = (
     Call("GET", "/lesson/{parent_doc_id}"),
     Call("GET", SESSION, owned=True),
     Call("GET", SESSION + "/history", owned=True),
+    Call("POST", "/feedback", {"answer_id": "$answer", "thumb": "up"}, owned=True),
     Call("DELETE", SESSION, owned=True),
+    Call("GET", "/insights", query={"book_id": "$book"}, needs="admin"),
     Call("GET", "/metrics", needs="admin", names_book=False),
     Call("GET", "/ingestion/jobs", query={"book_id": "$book"}, needs="admin"),
     Call("GET", "/ingestion/status/{job_id}", needs="admin"),
@@ -101,7 +107,8 @@ CALLS = (
     Call("POST", "/ingestion/trigger", {"book_id": "$book"}, needs="admin"),
 )
 MCP = Call("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, names_book=False)
-KEYED = tuple(call for call in (*CALLS, MCP) if call.needs != "nothing")
+OPERATOR = Call("POST", "/operator/ListLessons", {"book_id": "$book"}, needs="operator")
+KEYED = tuple(call for call in (*CALLS, MCP, OPERATOR) if call.needs != "nothing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +137,8 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         asked = {"text": QUESTION, "book_id": "robots"}
         (hit,) = (await opened.client.post("/search", json=asked, headers=key)).json()["results"]
         said = await opened.client.post("/chat/run", json={"message": QUESTION, "book_id": "robots"}, headers=key)
-        robots = Names("robots", hit["chunk_id"], hit["parent_doc_id"], said.json()["session_id"], job.job_id)
+        session, answer = said.json()["session_id"], said.json()["answer_id"]
+        robots = Names("robots", hit["chunk_id"], hit["parent_doc_id"], session, answer, job.job_id)
         yield Site(opened=opened, secret_key=key, robots=robots)
 
 
@@ -178,6 +186,8 @@ async def strangers(site: Site) -> dict[str, dict[str, Any]]:
 
 
 async def test_without_a_key_that_works_every_route_says_401_and_nothing_else(site: Site) -> None:
+    patient = Strangers(per_window=1_000_000)  # so many tries from one address would be refused unread
+    site.opened.app.state.service = replace(site.opened.service, strangers=patient)
     for who, headers in (await strangers(site)).items():
         for call in KEYED:
             answer = await site.ask(call, headers)
@@ -199,21 +209,21 @@ def alike(answer: httpx2.Response, other: httpx2.Response, site: Site) -> bool:
 
 
 async def test_health_tells_a_stranger_nothing_of_the_books(site: Site) -> None:
-    answer = await site.ask(CALLS[0])
+    answer = await site.ask(Call("GET", "/health"))
     assert answer.status_code == 200
     assert not {SECRET_WORD, "robots", "rust"} & set(re.findall(r"\w+", answer.text))
 
 
 async def test_an_unsigned_delivery_is_turned_away_with_any_key_or_none(site: Site) -> None:
     for key in ({}, site.secret_key, await site.key(role="admin")):
-        assert (await site.ask(CALLS[1], key)).status_code in (401, 404)
+        assert (await site.ask(Call("POST", "/ingestion/webhook/github", {}), key)).status_code in (401, 404)
 
 
 async def test_a_reader_reads_and_may_not_do_what_is_for_admins(site: Site) -> None:
     for call in KEYED:
         answer = await site.ask(call, site.secret_key)
         where = f"{call.method} {call.path}"
-        if call.needs == "admin":
+        if call.needs in ("admin", "operator"):
             assert answer.status_code == 403, where
             assert SECRET_WORD not in answer.text, where
             assert alike(answer, await site.ask(call, site.secret_key, ABSENT), site), where
@@ -227,7 +237,7 @@ async def test_a_reader_of_another_book_finds_none_of_this_one(site: Site) -> No
         answer = await site.ask(call, key)
         where = f"{call.method} {call.path}: {answer.text}"
         assert SECRET_WORD not in answer.text, where
-        if call.needs == "admin":
+        if call.needs in ("admin", "operator"):
             assert answer.status_code == 403, where
         elif call.names_book:
             assert answer.status_code == 404, where
@@ -284,11 +294,30 @@ async def test_an_admin_of_another_book_finds_no_book_and_no_job_of_this_one(sit
     assert [job.job_id for job in jobs] == [site.robots.job], "nothing was started"
 
 
-async def test_an_admin_may_call_every_route(site: Site) -> None:
+async def test_an_admin_may_call_every_route_but_the_operators(site: Site) -> None:
     key = await site.key(role="admin")
+    assert (await site.ask(OPERATOR, key)).status_code == 403
     for call in KEYED:
-        if not call.owned:
+        if not call.owned and call is not OPERATOR:
             assert (await site.ask(call, key)).status_code not in (401, 403, 404), f"{call.method} {call.path}"
+
+
+async def test_the_operator_may_call_every_route_without_a_limit(site: Site) -> None:
+    operator = {"Authorization": f"Bearer {site.opened.service.operator_secret}"}
+    for call in KEYED:
+        answer = await site.ask(call, operator)
+        assert answer.status_code == 404 if call.owned else answer.is_success, f"{call.method} {call.path}"
+        assert "RateLimit" not in answer.headers
+
+
+async def test_without_the_operators_secret_an_open_service_runs_no_errand(tmp_path: Path) -> None:
+    async with http_service(settings_for(tmp_path / "data", embedder="hashing")) as opened:
+        secret = opened.service.operator_secret
+        for wrong in ({}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {secret[:-1]}"}):
+            refused = await opened.client.post("/operator/ListBooks", json={}, headers=wrong)
+            assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        right = {"Authorization": f"Bearer {secret}"}
+        assert (await opened.client.post("/operator/ListBooks", json={}, headers=right)).json() == []
 
 
 async def test_a_key_that_stands_in_a_page_works_from_that_page(site: Site) -> None:

@@ -14,6 +14,7 @@ from bookwise.api.routes.openai import CompletionRequest, below
 from bookwise.domain.answers import Answered, Citation, Grounding, Made
 from bookwise.schemas.answers import account_of
 from tests.support.apps import ingested, write_book
+from tests.support.http_service import Opened
 from tests.support.scripted_http import Reply, scripted
 from tests.support.scripted_model import chunk, evidence, passage, says, stream
 from tests.support.served import Served, served
@@ -150,7 +151,49 @@ async def refused(client: openai.AsyncOpenAI, *messages: Any) -> str:
     with pytest.raises(openai.UnprocessableEntityError) as error:
         await said(client, *messages)
     assert error.value.code == "validation"
-    return str(error.value.body["detail"])  # type: ignore[index]
+    return str(error.value.body["message"])  # type: ignore[index]
+
+
+async def test_an_error_tells_openais_client_what_is_wrong_and_where(tmp_path: Path, small_book: Path) -> None:
+    async with talking(tmp_path, small_book) as (client, _):
+        with pytest.raises(openai.UnprocessableEntityError, match="#/messages/0/role: Input should be") as invalid:
+            await said(client, {"role": "wizard", "content": SENSOR})
+        assert (invalid.value.type, invalid.value.param) == ("validation", "#/messages/0/role")
+        with pytest.raises(openai.NotFoundError, match=r"There is no book 'absent'\. Ingest it first") as absent:
+            await said(client, user(SENSOR), model="absent")
+        assert (absent.value.type, absent.value.code, absent.value.param) == ("not-found", "not-found", None)
+        with pytest.raises(openai.AuthenticationError, match="This API key does not work"):
+            await said(client.with_options(api_key="wrong"), user(SENSOR))
+        with pytest.raises(openai.APIStatusError, match=r"larger than 524,288 bytes") as large:
+            await said(client, user("x" * 600_000))
+        assert large.value.status_code == 413
+
+
+QUESTION = b'{"model": "book", "messages": [{"role": "user", "content": "%s"}]}'
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type", "status", "code"),
+    [
+        (b'{"model": "book", "model": "book", "messages": []}', "application/json", 400, "malformed-request"),
+        (QUESTION[:-1] + b', "temperature": NaN}', "application/json", 400, "malformed-request"),
+        (QUESTION[:-1], "application/json", 400, "malformed-request"),
+        (b"", "application/json", 400, "malformed-request"),
+        (b"\xff", "application/json", 400, "malformed-request"),
+        (QUESTION % b"a\\ud800b", "application/json", 422, "validation"),
+        (QUESTION % b"a\\u0000b", "application/json", 422, "validation"),
+        (QUESTION, "text/plain", 415, "unsupported-media-type"),
+        (QUESTION, "", 415, "unsupported-media-type"),
+    ],
+)
+async def test_a_body_that_can_be_read_in_two_ways_or_in_none_is_refused(
+    opened: Opened, body: bytes, content_type: str, status: int, code: str
+) -> None:
+    headers = {"Content-Type": content_type} if content_type else {}
+    answer = await opened.client.post("/v1/chat/completions", content=body, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (status, code)
+    assert answer.json()["error"]["code"] == code
+    assert answer.json()["error"]["message"].startswith(answer.json()["detail"])
 
 
 async def test_settings_of_a_language_model_have_no_effect(tmp_path: Path, small_book: Path) -> None:

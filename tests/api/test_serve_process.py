@@ -1,21 +1,17 @@
 """`bookwise serve` as a process: the wire, readers who leave, signals, and where it may listen."""
 
 import json
-import os
 import re
 import shutil
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
 import httpx2
 import pytest
-from anyio.abc import Process, SocketStream
-from anyio.streams.text import TextReceiveStream
+from anyio.abc import SocketStream
 
 from bookwise.domain.threads import Message
 from bookwise.wiring import open_app
@@ -23,51 +19,10 @@ from tests.api.test_stream import TRUE, VALVE, endless, hung_up_on
 from tests.support.http_service import Event, events_in
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import KEY, dripping
+from tests.support.serve_process import PROGRAM, Served, environment, serving
 from tests.support.small_book import settings_for
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
-
-PROGRAM = str(Path(sys.executable).parent / "bookwise")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Served:
-    process: Process
-    url: str
-    said: str  #: on stderr, before the first request
-
-    @property
-    def port(self) -> int:
-        return int(self.url.rpartition(":")[2])
-
-
-def environment(data: Path, **more: str) -> dict[str, str]:
-    return {**os.environ, "BOOKWISE_DATA_DIR": str(data), **more}
-
-
-@asynccontextmanager
-async def serving(data: Path, *options: str, **more: str) -> AsyncIterator[Served]:
-    """The program until it is stopped, at the latest when the block ends."""
-    command = [PROGRAM, "serve", "--port", "0", *options]
-    async with await anyio.open_process(command, env=environment(data, **more), cwd=data.parent) as process:
-        assert process.stderr is not None
-        try:
-            said, lines = "", TextReceiveStream(process.stderr)
-            with anyio.fail_after(60):
-                while not (found := re.search(r"listens on (http://\S+)\n", said)):
-                    said += await lines.receive()
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_drain, lines)
-                yield Served(process=process, url=found[1], said=said)
-                tasks.cancel_scope.cancel()
-        finally:
-            if process.returncode is None:
-                process.kill()
-
-
-async def _drain(lines: TextReceiveStream) -> None:
-    async for _ in lines:
-        pass
 
 
 @asynccontextmanager

@@ -4,6 +4,7 @@ import itertools
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +13,15 @@ import anyio.lowlevel
 import pytest
 
 from bookwise.api.sse import EventStream, Frame, error_frame, frame
+from bookwise.domain.access import ApiKey
 from bookwise.domain.errors import StoreUnavailable
 from bookwise.domain.threads import Message
+from bookwise.ports import KeyStore
 from bookwise.schemas.chat import ChatResponse
 from tests.support.http_service import Exchange, Opened, events_in, exchange, http_service
 from tests.support.scripted_http import Server, scripted
 from tests.support.scripted_model import chunk, dripping, says, stream
-from tests.support.small_book import settings_for
+from tests.support.small_book import BOOK, settings_for
 
 pytestmark = pytest.mark.anyio
 
@@ -38,12 +41,14 @@ def endless() -> Iterator[object]:
 
 
 @asynccontextmanager
-async def with_endless_model(tmp_path: Path, small_book: Path) -> AsyncIterator[tuple[Opened, Server]]:
-    async with (
-        scripted(dripping(endless(), pause=0.02)) as model,
-        http_service(settings_for(tmp_path / "data", model_url=model.url), small_book) as opened,
-    ):
-        yield opened, model
+async def with_endless_model(
+    tmp_path: Path, small_book: Path, *, open_to_anyone: bool = True
+) -> AsyncIterator[tuple[Opened, Server]]:
+    async with scripted(dripping(endless(), pause=0.02)) as model:
+        settings = settings_for(tmp_path / "data", model_url=model.url)
+        async with http_service(settings, small_book, open_to_anyone=open_to_anyone) as opened:
+            opened.app.state.service = replace(opened.service, key_check_seconds=0.05)
+            yield opened, model
 
 
 async def hung_up_on(model: Server, *, within: float) -> None:
@@ -172,6 +177,74 @@ async def test_a_service_that_stops_ends_its_streams_with_an_error(tmp_path: Pat
         assert seen.events[-1].data["code"] == "shutting-down"
         assert seen.ended
         assert not (await last_message(opened, seen.headers["x-session-id"])).complete
+
+
+COMPLETION = json.dumps({"model": BOOK, "messages": [{"role": "user", "content": VALVE}], "stream": True}).encode()
+STREAMS = {"/chat/stream": asked(), "/chat/run": asked(stream=True), "/v1/chat/completions": COMPLETION}
+
+
+@pytest.mark.parametrize("path", STREAMS)
+@pytest.mark.parametrize("change", ["revoked", "rotated"])
+async def test_a_secret_that_stops_working_ends_its_open_stream_with_an_error(
+    tmp_path: Path, small_book: Path, path: str, change: str
+) -> None:
+    async with with_endless_model(tmp_path, small_book, open_to_anyone=False) as (opened, model):
+        key, secret = await opened.service.keys.create("lost", "reader")
+        seen = Exchange()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(streamed_with, secret, path, opened, seen)
+            await seen.until("ten minutes. [1]")
+            await (opened.service.keys.revoke if change == "revoked" else opened.service.keys.rotate)(key.id)
+            await hung_up_on(model, within=30)
+        assert seen.ended
+        assert seen.status == 200
+        last = json.loads(seen.body.decode().split("data: ")[-1])
+        if path.startswith("/v1"):
+            assert last["error"]["code"] == "unauthenticated"
+        else:
+            assert [event.name for event in seen.events][-2:] == ["content", "error"]
+            assert (last["status"], last["code"]) == (401, "unauthenticated")
+            (message,) = (await opened.service.app.threads.thread(last["session_id"], owner=key.id)).messages[1:]
+            assert (message.content, message.complete) == (TRUE, False)
+        assert opened.app.state.limiter.open_streams == 0
+
+
+async def streamed_with(secret: str, path: str, opened: Opened, seen: Exchange) -> None:
+    await exchange(opened.app, path, STREAMS[path], seen=seen, authorization=f"Bearer {secret}")
+
+
+async def test_a_stream_goes_on_with_either_secret_while_the_old_one_has_grace(
+    tmp_path: Path, small_book: Path
+) -> None:
+    async with with_endless_model(tmp_path, small_book, open_to_anyone=False) as (opened, _):
+        key, secret = await opened.service.keys.create("kept", "reader")
+        looked_up = anyio.Semaphore(0)
+        store = Noticed(opened.service.keys, looked_up)
+        opened.app.state.service = replace(opened.service, app=replace(opened.service.app, keys=store))
+        seen = Exchange()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(streamed_with, secret, "/chat/stream", opened, seen)
+            await seen.until("event: content")
+            await opened.service.keys.rotate(key.id, grace_seconds=3600)
+            with anyio.fail_after(30):
+                for _ in range(5):
+                    await looked_up.acquire()
+            assert not seen.ended
+            seen.leave()
+
+
+class Noticed:
+    """Keys, and a sign whenever one is looked up."""
+
+    def __init__(self, keys: KeyStore, looked_up: anyio.Semaphore) -> None:
+        self._keys, self._looked_up = keys, looked_up
+
+    async def key(self, secret: str) -> ApiKey | None:
+        self._looked_up.release()
+        return await self._keys.key(secret)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._keys, name)
 
 
 async def test_a_session_deleted_within_its_stream_does_not_come_back(tmp_path: Path, small_book: Path) -> None:

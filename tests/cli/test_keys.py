@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import anyio
@@ -123,6 +124,37 @@ def test_rotate_prints_a_new_secret_for_the_same_key_and_ends_the_old_one(bookwi
     assert SECRET.fullmatch(bookwise.json("keys", "rotate", key.id)["secret"])
 
 
+@pytest.mark.slow
+def test_rotate_without_grace_says_how_to_give_time(bookwise: CommandLine) -> None:
+    made = bookwise.json("keys", "create", "site")
+    assert bookwise("keys", "rotate", made["key"]["id"]) == 0
+    assert "old secret no longer works" in bookwise.err
+    assert "--grace 24h" in bookwise.err
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("grace", "length"), [("90s", {"seconds": 90}), ("24h", {"hours": 24}), ("7d", {"days": 7})])
+def test_with_grace_both_secrets_work_and_the_list_says_until_when(
+    bookwise: CommandLine, grace: str, length: dict[str, int]
+) -> None:
+    made = bookwise.json("keys", "create", "site")
+    before = datetime.now(UTC)
+    assert bookwise("keys", "rotate", made["key"]["id"], "--grace", grace) == 0
+    assert SECRET.fullmatch(bookwise.out.strip())
+    said = bookwise.err
+    old, new = key_of(bookwise.data, made["secret"]), key_of(bookwise.data, bookwise.out.strip())
+    assert old is not None
+    assert old == new
+    assert old.previous_until is not None
+    assert before <= old.previous_until - timedelta(**length) <= datetime.now(UTC)
+    until = f"old secret works until {old.previous_until:%Y-%m-%d %H:%M} UTC"
+    assert until in said
+    assert bookwise("keys", "list") == 0
+    assert until in bookwise.out
+    (listed,) = bookwise.json("keys", "list")["keys"]
+    assert listed["previous_until"] == old.previous_until.isoformat()
+
+
 @pytest.mark.parametrize("command", ["revoke", "rotate"])
 def test_a_key_that_does_not_exist_ends_with_3_and_advice(bookwise: CommandLine, command: str) -> None:
     assert bookwise("keys", command, "key_000000000000") == 3
@@ -153,6 +185,10 @@ def test_a_revoked_key_cannot_be_rotated(bookwise: CommandLine) -> None:
         ["create", "x", "--rate", "many"],
         ["revoke"],
         ["rotate"],
+        ["rotate", "key_000000000000", "--grace", "soon"],
+        ["rotate", "key_000000000000", "--grace", "-1h"],
+        ["rotate", "key_000000000000", "--grace", "24"],
+        ["rotate", "key_000000000000", "--grace", "91d"],
         ["unknown"],
     ],
 )

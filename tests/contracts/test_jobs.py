@@ -107,6 +107,7 @@ def every_change(jobs: JobStore, job: IngestionJob) -> dict[str, Change]:
         "progress": partial(jobs.progress, job, OUTCOMES),
         "finish": partial(jobs.finish, job),
         "fail": partial(jobs.fail, job.job_id, "too late"),
+        "requeue": partial(jobs.requeue, job.job_id),
     }
 
 
@@ -114,13 +115,13 @@ def every_change(jobs: JobStore, job: IngestionJob) -> dict[str, Change]:
     ("status", "allowed"),
     [
         ("queued", {"start", "fail"}),
-        ("running", {"progress", "finish", "fail"}),
+        ("running", {"progress", "finish", "fail", "requeue"}),
         ("completed", set()),
         ("failed", set()),
     ],
 )
 async def test_only_the_drawn_transitions_exist(jobs: JobStore, status: str, allowed: set[str]) -> None:
-    for name in ("start", "progress", "finish", "fail"):
+    for name in ("start", "progress", "finish", "fail", "requeue"):
         job = await job_that_is(jobs, status, book_id=name)
         change = every_change(jobs, job)[name]
         if name in allowed:
@@ -256,6 +257,7 @@ async def test_an_absent_job_is_not_found(jobs: JobStore, job_id: int) -> None:
         jobs.outcomes(job_id),
         jobs.start(job_id),
         jobs.fail(job_id, "x"),
+        jobs.requeue(job_id),
         jobs.finish(ghost),
         jobs.progress(ghost, OUTCOMES),
     ):
@@ -277,6 +279,34 @@ async def test_jobs_of_a_process_that_is_gone_are_failed_and_can_be_opened_again
         assert "Interrupted" in job.error_message
     assert await jobs.job(done.job_id) == done
     assert (await jobs.open("running", "full", "")).status == "queued"
+
+
+async def test_a_job_that_is_queued_again_has_done_nothing_yet_and_counts_its_attempts(jobs: JobStore) -> None:
+    job = await running(jobs)
+    assert job.attempt == 1
+    for attempt in (2, 3):
+        await jobs.progress(replace(job, **COUNTED), OUTCOMES)
+        again = await jobs.requeue(job.job_id)
+        assert again == replace(job, status="queued", started_at=None, attempt=attempt)
+        assert await jobs.outcomes(job.job_id) == []
+        with pytest.raises(JobAlreadyRunning):
+            await jobs.open(job.book_id, "full", "")
+        job = await jobs.start(job.job_id)
+        assert (job.status, job.attempt) == ("running", attempt)
+    done = await jobs.finish(replace(job, **COUNTED))
+    assert (done.status, done.attempt) == ("completed", 3)
+
+
+async def test_what_an_earlier_holder_left_behind_is_listed_oldest_first_and_nothing_else(database: Database) -> None:
+    jobs, elsewhere = SqlJobs(database, holder="ours"), SqlJobs(database, holder="theirs")
+    first = await running(jobs, "first")
+    await running(elsewhere, "another holder's")
+    await jobs.finish(await running(jobs, "done"))
+    await jobs.fail((await running(jobs, "failed")).job_id, "x")
+    second = await jobs.open("second", "full", "")
+    first = await jobs.start((await jobs.requeue(first.job_id)).job_id)
+    assert await SqlJobs(database, holder="ours").left_behind() == [first, second]
+    assert await SqlJobs(database, holder="nobody").left_behind() == []
 
 
 async def test_a_report_with_unstorable_characters_is_kept_with_escapes(jobs: JobStore) -> None:

@@ -1,6 +1,7 @@
 """The promises of ports.KeyStore."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -130,6 +131,54 @@ async def test_rotating_gives_the_same_key_a_new_secret_and_ends_the_old_one(key
     assert await keys.keys() == [made]
 
 
+async def test_within_the_grace_period_both_secrets_find_the_key_and_then_only_the_new_one(
+    keys: KeyStore, clock: WallClock
+) -> None:
+    made, old = await keys.create("site", "reader", books=["robots"])
+    rotated, new = await keys.rotate(made.id, grace_seconds=3600)
+    assert rotated == replace(made, previous_until=clock.now + timedelta(hours=1))
+    clock.move(3599.999)
+    assert await keys.key(old) == await keys.key(new) == rotated
+    clock.move(0.001)
+    assert await keys.key(old) is None
+    assert await keys.key(new) == rotated
+
+
+async def test_a_second_rotation_ends_the_secret_before_the_last_one(keys: KeyStore) -> None:
+    made, first = await keys.create("site", "reader")
+    _, second = await keys.rotate(made.id, grace_seconds=3600)
+    _, third = await keys.rotate(made.id, grace_seconds=60)
+    assert [await keys.key(secret) is not None for secret in (first, second, third)] == [False, True, True]
+    last, fourth = await keys.rotate(made.id)
+    assert last == made
+    assert [await keys.key(secret) is not None for secret in (second, third, fourth)] == [False, False, True]
+
+
+async def test_revoking_ends_the_old_secret_too_whatever_its_grace(keys: KeyStore) -> None:
+    made, old = await keys.create("lost", "admin")
+    _, new = await keys.rotate(made.id, grace_seconds=3600)
+    revoked = await keys.revoke(made.id)
+    assert await keys.key(old) is None
+    assert await keys.key(new) is None
+    assert revoked.previous_until is None
+    assert not await keys.any_active()
+
+
+async def test_another_process_accepts_both_secrets_within_the_grace_period(migrated_url: str) -> None:
+    async with open_database(migrated_url) as here, open_database(migrated_url) as there:
+        made, old = await SqlKeys(here).create("shared", "reader")
+        rotated, new = await SqlKeys(here).rotate(made.id, grace_seconds=3600)
+        assert await SqlKeys(there).key(old) == await SqlKeys(there).key(new) == rotated
+
+
+@pytest.mark.parametrize("grace", [-1.0, 90 * 24 * 3600 + 1, float("inf"), float("nan")])
+async def test_a_grace_period_out_of_bounds_is_refused_and_changes_nothing(keys: KeyStore, grace: float) -> None:
+    made, secret = await keys.create("site", "reader")
+    with pytest.raises(InvalidInput, match="90 days"):
+        await keys.rotate(made.id, grace_seconds=grace)
+    assert await keys.key(secret) == made
+
+
 async def test_what_a_key_owns_it_still_owns_after_rotation(keys: KeyStore, database: Database) -> None:
     made, _ = await keys.create("site", "reader")
     threads = SqlThreads(database)
@@ -140,19 +189,22 @@ async def test_what_a_key_owns_it_still_owns_after_rotation(keys: KeyStore, data
     assert await threads.thread(thread.id, owner=found.id) == thread
 
 
-async def test_of_twenty_rotations_at_once_exactly_one_secret_works(keys: KeyStore) -> None:
+@pytest.mark.parametrize(("grace", "work"), [(0, 1), (3600, 2)])
+async def test_of_twenty_rotations_at_once_the_last_secret_works_and_within_grace_the_one_before(
+    keys: KeyStore, grace: float, work: int
+) -> None:
     made, first = await keys.create("busy", "reader")
     given: list[str] = []
 
     async def rotate() -> None:
-        given.append((await keys.rotate(made.id))[1])
+        given.append((await keys.rotate(made.id, grace_seconds=grace))[1])
 
     async with anyio.create_task_group() as tasks:
         for _ in range(20):
             tasks.start_soon(rotate)
     working = [secret for secret in (first, *given) if await keys.key(secret)]
-    assert len(working) == 1
-    assert working[0] in given
+    assert len(working) == work
+    assert set(working) <= set(given)
 
 
 async def test_a_revoked_key_cannot_be_rotated_back_to_life(keys: KeyStore) -> None:
@@ -272,7 +324,7 @@ def sqlite_bytes(folder: Path) -> bytes:
 
 async def test_no_secret_is_anywhere_in_the_database(database: Database, keys: KeyStore, tmp_path: Path) -> None:
     made, first = await keys.create("site", "reader")
-    _, second = await keys.rotate(made.id)
+    _, second = await keys.rotate(made.id, grace_seconds=60)
     await keys.key(first)
     dump = (await database.read(everything)).encode()
     files = sqlite_bytes(tmp_path)

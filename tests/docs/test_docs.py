@@ -19,16 +19,17 @@ from tests.support.small_books import shelve
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+SERVICE_PAGES = [*(ROOT / "docs" / "service").glob("*.md")]  #: their programs run in test_service_examples
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND_LINE = re.compile(r"^(?:\$ |\.venv/bin/)?bookwise (.+)$", re.MULTILINE)
 
 
-def snippets(language: str) -> list[str]:
-    found = [FENCE.findall(page.read_text(encoding="utf-8")) for page in PAGES]
+def snippets(language: str, pages: list[Path] = PAGES) -> list[str]:
+    found = [FENCE.findall(page.read_text(encoding="utf-8")) for page in pages]
     return [text for page in found for named, text in page if named == language]
 
 
-COMMAND_LINES = [line for text in snippets("") for line in COMMAND_LINE.findall(text)]
+COMMAND_LINES = [line for text in snippets("", PAGES + SERVICE_PAGES) for line in COMMAND_LINE.findall(text)]
 
 
 def test_the_reference_pages_are_those_the_code_writes() -> None:

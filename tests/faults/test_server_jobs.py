@@ -1,4 +1,4 @@
-"""A server killed while it ingests: its job has failed when it is back, and a new one ends what it began."""
+"""A server that is killed or stopped while it ingests ends the job when it is back."""
 
 import os
 import signal
@@ -71,7 +71,10 @@ async def job_when(client: httpx2.AsyncClient, job_id: int, fits: Callable[[dict
             await anyio.sleep(0.01)
 
 
-async def test_a_job_of_a_killed_server_has_failed_and_the_next_one_ends_what_it_began(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
+async def test_a_job_that_a_stopped_server_was_running_is_ended_by_the_next_one(
+    tmp_path: Path, how: signal.Signals
+) -> None:
     data, root = tmp_path / "data", write_book(tmp_path / "book", {"first.md": "# First\n\nThe first lesson.\n"})
     async with hashing_app(data) as app:
         await ingested(app, root)
@@ -81,22 +84,40 @@ async def test_a_job_of_a_killed_server_has_failed_and_the_next_one_ends_what_it
         triggered = (await client.post("/ingestion/trigger", json={"book_id": "book"})).raise_for_status().json()
         running = await job_when(client, triggered["job_id"], lambda job: job["files_processed"] > 0)
         assert running["status"] == "running", "the book is large enough to be met half-way"
-        process.send_signal(signal.SIGKILL)
-        process.wait(30)
+        process.send_signal(how)
+        process.wait(60)
 
     async with server(data) as (client, process):
-        left = await job_when(client, triggered["job_id"], lambda job: True)
-        assert left["status"] == "failed"
-        assert left["error_message"].startswith("Interrupted")
-        assert left["files_processed"] >= running["files_processed"], "what was acknowledged is not lost"
-        again = (await client.post("/ingestion/trigger", json={"book_id": "book"})).raise_for_status().json()
-        done = await job_when(client, again["job_id"], lambda job: job["completed_at"] is not None)
-        assert done["status"] == "completed"
+        done = await job_when(client, triggered["job_id"], lambda job: job["completed_at"] is not None)
+        assert (done["status"], done["attempt"]) == ("completed", 2)
         assert done["files_processed"] + done["files_skipped"] == 1501
-        assert done["files_processed"] <= 1501 - left["files_processed"], "only the rest was done again"
+        assert done["files_processed"] <= 1501 - running["files_processed"], "only the rest was done again"
+        jobs = (await client.get("/ingestion/jobs")).raise_for_status().json()["jobs"]
+        assert [job["status"] for job in jobs] == ["completed", "completed"], "no other job was begun for it"
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(60)
 
     async with hashing_app(data) as app:
         assert await examine("book", index=app.index, catalog=app.catalog) == []
         assert (await found(app, "joint number 1234 wire")).hits[0].chunk.locator.source_file == "lesson-1234.md"
+
+
+async def test_a_job_that_a_killed_server_had_only_accepted_is_run_by_the_next_one(tmp_path: Path) -> None:
+    data, root = tmp_path / "data", write_book(tmp_path / "book", {"first.md": "# First\n\nThe first lesson.\n"})
+    async with hashing_app(data) as app:
+        await ingested(app, root)
+        accepted = await app.jobs.open("book", "incremental", str(root))
+    async with server(data) as (client, _):
+        done = await job_when(client, accepted.job_id, lambda job: job["completed_at"] is not None)
+    assert (done["status"], done["attempt"]) == ("completed", 1)
+
+
+async def test_a_command_runs_no_job_that_a_killed_server_left(tmp_path: Path) -> None:
+    data, root = tmp_path / "data", write_book(tmp_path / "book", {"first.md": "# First\n\nThe first lesson.\n"})
+    async with hashing_app(data) as app:
+        await ingested(app, root)
+        running = await app.jobs.start((await app.jobs.open("book", "incremental", str(root))).job_id)
+    async with hashing_app(data) as app:
+        left = await app.jobs.job(running.job_id)
+    assert left.status == "failed"
+    assert (left.error_message or "").startswith("Interrupted")

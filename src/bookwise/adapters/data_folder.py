@@ -1,4 +1,4 @@
-"""One process at a time in a data folder: an advisory lock that dies with its holder."""
+"""One process at a time in a data folder: a lock that dies with its holder, on a file that says who that is."""
 
 import fcntl
 import json
@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,15 @@ from typing import Any
 from bookwise.domain.errors import DataFolderBusy, Misconfigured
 
 LOCK_FILE = "lock"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningService:
+    """Where the service that holds a data folder listens. Whoever can read this is its operator."""
+
+    url: str
+    secret: str = field(repr=False)
+    version: str
 
 
 @contextmanager
@@ -30,6 +40,29 @@ def held(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
+def announce(folder: Path, service: RunningService) -> None:
+    """The holder of the folder adds to its lock file that it serves. The next holder overwrites it."""
+    handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        os.fchmod(handle, 0o600)
+        _sign(handle, service=asdict(service))
+    finally:
+        os.close(handle)
+
+
+def running_service(folder: Path) -> RunningService | None:
+    """What the holder of a busy folder has announced, if it serves."""
+    try:
+        handle = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # only its operator may read it
+        return None
+    try:
+        service = _holder(handle).get("service")
+    finally:
+        os.close(handle)
+    return RunningService(**service) if service else None
+
+
 def _open_lock(folder: Path) -> int:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -41,16 +74,17 @@ def _open_lock(folder: Path) -> int:
         ) from error
 
 
-def _sign(handle: int) -> None:
+def _sign(handle: int, **more: Any) -> None:
     command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:2]])
-    note = {"pid": os.getpid(), "command": command, "since": datetime.now(UTC).isoformat(timespec="seconds")}
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, json.dumps(note).encode(), 0)
+    who = {"pid": os.getpid(), "command": command, "since": datetime.now(UTC).isoformat(timespec="seconds")}
+    line = json.dumps(who | more).encode() + b"\n"
+    os.pwrite(handle, line, 0)  # before the rest goes, so that a reader never finds less than a line
+    os.ftruncate(handle, len(line))
 
 
 def _holder(handle: int) -> dict[str, Any]:
     try:
-        note = json.loads(os.pread(handle, 4096, 0))
+        note = json.loads(os.pread(handle, 4096, 0).partition(b"\n")[0])
     except ValueError:  # the holder has not signed yet
         return {}
     return note if isinstance(note, dict) else {}
@@ -58,7 +92,10 @@ def _holder(handle: int) -> dict[str, Any]:
 
 def _busy(folder: Path, holder: dict[str, Any]) -> DataFolderBusy:
     who = f"`{holder['command']}` (process {holder['pid']}, since {holder['since']})" if holder else "a process"
+    service = holder.get("service")
     return DataFolderBusy(
         f"The data folder {folder} is in use by {who}.",
-        advice="Wait until it ends or stop it, or use another folder with BOOKWISE_DATA_DIR.",
+        advice=f"Ask it at {service['url']}, or stop it and try again."
+        if service
+        else "Wait until it ends or stop it, or use another folder with BOOKWISE_DATA_DIR.",
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -29,10 +30,16 @@ SAVE_SECONDS = 10.0
 
 
 async def converse(
-    question: Question, thread_id: str, *, kit: AskKit, threads: ThreadStore, owner: str = ""
+    question: Question,
+    thread_id: str,
+    *,
+    kit: AskKit,
+    threads: ThreadStore,
+    owner: str = "",
+    answer_id: str | None = None,
 ) -> AsyncGenerator[AnswerEvent]:
     """The events of one answer. The question is stored before anything is searched; the answer when it has ended,
-    marked as incomplete when its reader left or it was cut off."""
+    marked as incomplete when its reader left or it was cut off, with the id by which it can be rated."""
     lease = kit.timeout_seconds + LEASE_BEYOND_DEADLINE
     before = await threads.begin(thread_id, question.text, owner=owner, lease_seconds=lease)
     said: list[str] = []
@@ -49,7 +56,7 @@ async def converse(
     finally:
         with anyio.move_on_after(SAVE_SECONDS, shield=True):
             message = assistant_message(answer) if answer else cut_off("".join(said))
-            await _save(message, thread_id, threads=threads, owner=owner)
+            await _save(_with_id(message, answer_id), thread_id, threads=threads, owner=owner)
     assert answer is not None, "an answer that did not finish has raised"
     yield AnswerFinished(answer=answer)
 
@@ -68,6 +75,12 @@ def assistant_message(answer: Answer) -> Message:
     confidence = answer.evidence.confidence.average if isinstance(answer, Answered | Refused) else None
     complete = not isinstance(answer, Interrupted)
     return _message(answer.text, confidence=confidence, complete=complete, details=_details(answer))
+
+
+def _with_id(message: Message, answer_id: str | None) -> Message:
+    if answer_id is None:
+        return message
+    return replace(message, details={**message.details, "answer_id": answer_id})
 
 
 def user_message(text: str) -> Message:

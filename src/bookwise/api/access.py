@@ -1,12 +1,21 @@
-"""A request → its caller. A route names what it needs: `Reader`, or `Admin`."""
+"""A request → its caller. A route names what it needs: `Reader`, `Admin` or `Operator`."""
 
+from contextlib import suppress
+from dataclasses import dataclass
+from secrets import compare_digest
 from typing import Annotated
 
+import anyio
 from fastapi import Depends, Request
+from starlette.requests import HTTPConnection
 
-from bookwise.api.service import service_of
+from bookwise.api.service import Service, service_of
+from bookwise.api.strangers import network
 from bookwise.domain.access import ANYONE, Caller
-from bookwise.domain.errors import Forbidden, NotFound, Unauthenticated
+from bookwise.domain.books import Book
+from bookwise.domain.errors import Forbidden, NotFound, Unauthenticated, Unavailable
+from bookwise.domain.search import Live
+from bookwise.ports import Shelf
 
 BEARER = "bearer "
 
@@ -17,23 +26,67 @@ async def caller_of(request: Request) -> Caller:
     service = service_of(request)
     if service.open_to_anyone:
         return ANYONE
-    header = request.headers.get("authorization", "")
-    if not header.lower().startswith(BEARER):
+    secret = _secret_in(request)
+    if secret is None:
         raise Unauthenticated("This needs an API key.", advice="Send it as `Authorization: Bearer KEY`.")
-    key = await service.keys.key(header[len(BEARER) :].strip())
-    if key is None or not _comes_from(request, key.origins):
-        raise Unauthenticated("This API key does not work.", advice="`bookwise keys list` shows the keys that do.")
+    caller = await _known(secret, request, service)
+    if caller is None:
+        raise service.strangers.refusal(_address_of(request))
+    return caller
+
+
+async def until_revoked(connection: HTTPConnection, service: Service) -> None:
+    """Returns when the key of a request that is still being answered no longer works. A database that does not answer
+    for a moment ends nothing."""
+    secret = None if service.open_to_anyone else _secret_in(connection)
+    while True:
+        await anyio.sleep(service.key_check_seconds)
+        with suppress(Unavailable):
+            if secret is not None and await _known(secret, connection, service) is None:
+                return
+
+
+def _secret_in(connection: HTTPConnection) -> str | None:
+    header = connection.headers.get("authorization", "")
+    return header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else None
+
+
+async def _known(secret: str, connection: HTTPConnection, service: Service) -> Caller | None:
+    """Whose secret this is, if it works from where the request comes from."""
+    if _is_operators(secret, service):
+        return ANYONE
+    if service.strangers.is_known(secret):
+        return None
+    key = await service.keys.key(secret)
+    if key is None:
+        service.strangers.remember(secret)
+        return None
+    if key.origins and connection.headers.get("origin", "") not in key.origins:
+        return None
     return Caller(
         owner=key.id,
         role=key.role,
         books=key.books,
         rate_per_minute=key.rate_per_minute,
         streams_at_once=key.streams_at_once,
+        address=_address_of(connection) if key.origins else "",
     )
 
 
-def _comes_from(request: Request, origins: tuple[str, ...]) -> bool:
-    return not origins or request.headers.get("origin", "") in origins
+def _address_of(connection: HTTPConnection) -> str:
+    """Where the connection comes from. What headers say about that, anyone can write into them."""
+    return network(connection.client.host) if connection.client else ""
+
+
+def _is_operators(secret: str, service: Service) -> bool:
+    return compare_digest(secret.encode(), service.operator_secret.encode())
+
+
+async def operator_of(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
+    """Whoever can read the data folder on this machine, and no API key."""
+    if not _is_operators(_secret_in(request) or "", service_of(request)):
+        raise Forbidden("This is for the commands on the machine of the service.", advice="Run `bookwise` there.")
+    return caller
 
 
 async def admin_of(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
@@ -44,9 +97,29 @@ async def admin_of(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
 
 Reader = Annotated[Caller, Depends(caller_of)]
 Admin = Annotated[Caller, Depends(admin_of)]
+Operator = Annotated[Caller, Depends(operator_of)]
 
 
 def require_book(caller: Caller, book_id: str) -> None:
     """A book the caller may not see does not exist for them."""
     if not caller.may_see(book_id):
         raise NotFound(f"There is no book {book_id!r}.", advice="Ingest it first, or name one that is listed.")
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleBooks:
+    """The books of a shelf that one caller may see; the others do not exist for them."""
+
+    shelf: Shelf
+    caller: Caller
+
+    async def books(self) -> list[Book]:
+        return [book for book in await self.shelf.books() if self.caller.may_see(book.id)]
+
+    async def book(self, book_id: str) -> Book:
+        require_book(self.caller, book_id)
+        return await self.shelf.book(book_id)
+
+    async def live(self, book_id: str) -> Live:
+        require_book(self.caller, book_id)
+        return await self.shelf.live(book_id)

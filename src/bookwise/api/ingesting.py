@@ -1,4 +1,4 @@
-"""A trigger → an ingestion job that runs in the background, as long as the service is open."""
+"""A trigger → an ingestion job that runs in the background; what a stop breaks off, the next start takes up again."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -11,17 +11,21 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskGroup
 
+from bookwise.adapters.git import WorkTrees
 from bookwise.domain.errors import BookwiseError, Conflict, InvalidInput, JobAlreadyRunning, SourceNotFound
 from bookwise.domain.jobs import Changes, IngestionJob, IngestionMode, Unreadable
 from bookwise.ingestion.discover import Discovery, discover
-from bookwise.ingestion.pipeline import failing_with, open_job, run_job
+from bookwise.ingestion.pipeline import failure, open_job, run_job
 from bookwise.ingestion.plan import changes
+from bookwise.settings import foreign_environment
 from bookwise.wiring import App, local_copy
 
 JOBS_AT_ONCE = 2
+ATTEMPTS_MAX = 3
 DELIVERIES_REMEMBERED = 1_000
 CANCELLED = "cancelled"
 LOST = "Interrupted: the job's end could not be written down. Start the ingestion again to continue."
+POISON = f"poison: the service stopped in the middle of this job {ATTEMPTS_MAX} times. Look for the reason in its log."
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +39,8 @@ class Difference:
 
 
 class IngestionRunner:
-    """Runs the jobs of one open app. Only a book's own source is read, never a path from a request."""
+    """Runs the jobs of one open app. Whoever has an API key names a book, and its own source is read; only the
+    operator names a source."""
 
     def __init__(self, app: App, tasks: TaskGroup) -> None:
         self.deliveries = Deliveries()
@@ -46,6 +51,10 @@ class IngestionRunner:
         self._running: dict[int, tuple[str, anyio.CancelScope]] = {}
         self._over: set[int] = set()  #: jobs that ran here and run no more
         self._again: set[str] = set()  #: books to ingest once more when their job is over
+        self._pushed: set[int] = set()  #: jobs that bring their folder to the head of its branch first
+        self._work_trees = WorkTrees(
+            app.settings.github_repository or "", app.settings.github_branch, environment=foreign_environment()
+        )
 
     @property
     def is_busy(self) -> bool:
@@ -54,26 +63,45 @@ class IngestionRunner:
 
     async def trigger(self, book_id: str, mode: IngestionMode = "incremental") -> IngestionJob:
         """Opens the job durably; it runs on its own. `JobAlreadyRunning` while the book has one."""
-        source = await self._source(book_id)
+        return await self.ingest(await self._source(book_id), book_id, mode)
+
+    async def ingest(self, source: str, book_id: str, mode: IngestionMode) -> IngestionJob:
+        """The same from this source, for a book that is known or new."""
         async with self._opening:
             with anyio.CancelScope(shield=True):  # a job that was opened is also run, even if its caller is gone
                 job = await self._opened(book_id, mode, source)
-            scope = anyio.CancelScope()
-            self._running[job.job_id] = (book_id, scope)
-            self._tasks.start_soon(self._run, job, scope)
+            self._begin(job)
         return job
 
+    async def take_up(self) -> None:
+        """Runs what an earlier holder of the data folder left queued or running; what broke off too often fails."""
+        for job in await self._app.jobs.left_behind():
+            if self._app.settings.github_webhook_secret is not None:
+                self._pushed.add(job.job_id)  # perhaps it was; an accepted push must not be lost
+            if job.status == "queued":
+                self._begin(job)
+            elif job.attempt < ATTEMPTS_MAX:
+                self._begin(await self._app.jobs.requeue(job.job_id))
+            else:
+                logger.error("ingestion.poison", extra={"job_id": job.job_id})
+                await self._app.jobs.fail(job.job_id, POISON)
+
     async def trigger_latest(self, book_id: str) -> IngestionJob:
-        """Ingests the source as it is now: at once, or right after the job that may have read it before.
+        """Ingests the head of the branch: at once, or right after the job that may have read the folder before.
         Then that one is returned."""
         try:
-            return await self.trigger(book_id)
+            return await self._trigger_pushed(book_id)
         except JobAlreadyRunning:
             job_id = next((job_id for job_id, (book, _) in self._running.items() if book == book_id), None)
             if job_id is None:  # another process runs it
                 raise
             self._again.add(book_id)
             return await self._app.jobs.job(job_id)
+
+    async def _trigger_pushed(self, book_id: str) -> IngestionJob:
+        job = await self.trigger(book_id)
+        self._pushed.add(job.job_id)
+        return job
 
     async def cancel(self, job_id: int) -> IngestionJob:
         """The job ends as failed, "cancelled", after the lessons it is publishing; those stay published.
@@ -131,35 +159,54 @@ class IngestionRunner:
             await self._app.jobs.fail(newest[0].job_id, LOST)
         return True
 
+    def _begin(self, job: IngestionJob) -> None:
+        scope = anyio.CancelScope()
+        self._running[job.job_id] = (job.book_id, scope)
+        self._tasks.start_soon(self._run, job, scope)
+
     async def _run(self, job: IngestionJob, scope: anyio.CancelScope) -> None:
-        """The border of a job: what breaks it is written down and does not reach the service."""
+        """The border of a job: what ends it is written down and does not reach the service."""
         try:
-            async with failing_with(job, self._app.jobs):
-                with scope:
-                    await self._ingest(job)
-                if scope.cancelled_caught:
-                    with suppress(Conflict):  # it finished before it noticed
-                        await self._app.jobs.fail(job.job_id, CANCELLED)
+            with scope:
+                await self._ingest(job)
+            if scope.cancelled_caught:
+                await self._fail(job, CANCELLED)
         except BookwiseError as error:
             logger.warning("ingestion.failed", extra={"job_id": job.job_id, "code": error.code})
-        except Exception:
+            await self._fail(job, failure(error))
+        except Exception as error:
             logger.exception("ingestion.bug", extra={"job_id": job.job_id})
+            await self._fail(job, failure(error))
+        except anyio.get_cancelled_exc_class():  # the service stops
+            await (self._fail(job, CANCELLED) if scope.cancel_called else self._put_back(job))
+            raise
         finally:
             del self._running[job.job_id]
             self._over.add(job.job_id)
+            self._pushed.discard(job.job_id)
         if job.book_id in self._again:
             await self._follow(job.book_id)
+
+    async def _fail(self, job: IngestionJob, reason: str) -> None:
+        with anyio.CancelScope(shield=True), suppress(BookwiseError):  # it has ended, or the database is away
+            await self._app.jobs.fail(job.job_id, reason)
+
+    async def _put_back(self, job: IngestionJob) -> None:
+        with anyio.CancelScope(shield=True), suppress(BookwiseError):  # it has not begun, has ended, or as above
+            await self._app.jobs.requeue(job.job_id)
 
     async def _ingest(self, job: IngestionJob) -> None:
         async with self._slots:
             started = await self._app.jobs.start(job.job_id)
+            if job.job_id in self._pushed and "://" not in job.source:
+                await self._work_trees.pull(Path(job.source))
             copy = await local_copy(job.source, self._app.settings)
             discovery = await _discovered(copy.root, job.book_id)
             await run_job(started, discovery, copy.root, self._app.ingestion_kit)
 
     async def _follow(self, book_id: str) -> None:
         try:
-            await self.trigger(book_id)
+            await self._trigger_pushed(book_id)
         except BookwiseError as error:
             logger.warning("ingestion.not-followed", extra={"book_id": book_id, "code": error.code})
         finally:
@@ -188,10 +235,12 @@ class Deliveries:
 
 @asynccontextmanager
 async def open_runner(app: App) -> AsyncIterator[IngestionRunner]:
-    """Jobs that still run at the end of the block fail as interrupted; a new trigger continues them."""
+    """Takes up what was left behind. What still runs at the end of the block is queued again, for the next one."""
     async with anyio.create_task_group() as tasks:
+        runner = IngestionRunner(app, tasks)
         try:
-            yield IngestionRunner(app, tasks)
+            await runner.take_up()
+            yield runner
         finally:
             tasks.cancel_scope.cancel()
 

@@ -6,6 +6,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from fastapi import Depends, FastAPI, Request
 from starlette.datastructures import MutableHeaders
@@ -16,6 +17,7 @@ from bookwise.domain.access import Caller
 from bookwise.domain.errors import TooManyRequests
 
 WINDOW_SECONDS = 60
+CROWD = 10  #: readers of a page who use up their limits at once, before its key's own are used up
 STREAM_RETRY_SECONDS = 5.0  # nobody knows when a stream ends; most answers take less than this
 
 
@@ -38,74 +40,98 @@ class RateState:
 
 UNLIMITED = RateState(limit=0, remaining=0, reset_seconds=0)
 
+_Who: TypeAlias = tuple[str, str]
+"""The owner, and the address where it is one of many; empty: wherever they are."""
+
 
 class Limiter:
     """Remembers when each caller was admitted within the last minute, and forgets them a minute later.
 
-    So no minute, wherever it begins, holds more than a caller's rate, and the memory in use is bounded by the sum of
-    the rates. Nothing here awaits: on one event loop, however many requests come at once, none slips in between.
+    So no minute, wherever it begins, holds more than a caller's rate, and the memory in use is bounded by the rates.
+    A key that stands in a page is used by strangers: each address has the key's limits for itself, and all together
+    ten times that, so that one of them cannot use up the key for the others. Nothing here awaits: on one event loop,
+    however many requests come at once, none slips in between.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._admitted: OrderedDict[str, deque[float]] = OrderedDict()  # who was admitted last is at the end
-        self._streams: Counter[str] = Counter()
+        self._admitted: OrderedDict[_Who, deque[float]] = OrderedDict()  # who was admitted last is at the end
+        self._streams: Counter[_Who] = Counter()
 
     def admit(self, caller: Caller) -> RateState:
         """Counts a request; `TooManyRequests`, and not counted, when the rate is used up."""
-        limit, now = caller.rate_per_minute, self._clock()
+        now = self._clock()
         self._forget(now)
-        if limit == 0:
+        if caller.rate_per_minute == 0:
             return UNLIMITED
-        times = self._recent(caller.owner, now)
-        if len(times) >= limit:
-            raise TooManyRequests(
-                f"This key may ask {limit} times a minute, and did.",
-                advice="Wait as long as Retry-After says, or ask the operator for a higher rate.",
-                retry_after=times[-limit] + WINDOW_SECONDS - now,
-            )
-        times.append(now)
-        self._admitted[caller.owner] = times
-        self._admitted.move_to_end(caller.owner)
-        return RateState(limit=limit, remaining=limit - len(times), reset_seconds=times[0] + WINDOW_SECONDS - now)
+        shares = _shares(caller, caller.rate_per_minute)
+        for who, limit in shares:
+            self._require_room(who, limit, now)
+        left = [self._count(who, limit, now) for who, limit in shares]
+        remaining, reset_seconds = min(left)
+        return RateState(limit=caller.rate_per_minute, remaining=remaining, reset_seconds=reset_seconds)
 
     @contextmanager
     def stream(self, caller: Caller) -> Iterator[None]:
         """Counts a stream as long as the block runs; `TooManyRequests` when as many as may be are open."""
-        limit, owner = caller.streams_at_once, caller.owner
-        if limit and self._streams[owner] >= limit:
-            raise TooManyRequests(
-                f"This key may have {limit} streams open at once, and has.",
-                advice="Read one of them to its end, or close it, then ask again.",
-                retry_after=STREAM_RETRY_SECONDS,
-            )
-        self._streams[owner] += 1
+        shares = _shares(caller, caller.streams_at_once)
+        for who, limit in shares:
+            if limit and self._streams[who] >= limit:
+                raise TooManyRequests(
+                    f"{_named(who)} may have {limit} streams open at once, and has.",
+                    advice="Read one of them to its end, or close it, then ask again.",
+                    retry_after=STREAM_RETRY_SECONDS,
+                )
+        counted = [who for who, _ in shares]
+        self._streams.update(counted)
         try:
             yield
         finally:
-            self._streams[owner] -= 1
-            if not self._streams[owner]:
-                del self._streams[owner]
+            self._streams.subtract(counted)
+            self._streams = +self._streams  # without those that have none open
 
     @property
     def open_streams(self) -> int:
-        return self._streams.total()
+        return sum(count for (_, address), count in self._streams.items() if not address)
 
     @property
     def remembered(self) -> int:
         """How many requests are kept in memory."""
         return sum(map(len, self._admitted.values()))
 
-    def _recent(self, owner: str, now: float) -> deque[float]:
-        times = self._admitted.get(owner, deque())
+    def _require_room(self, who: _Who, limit: int, now: float) -> None:
+        times = self._admitted.get(who, deque())
         while times and times[0] + WINDOW_SECONDS <= now:
             times.popleft()
-        return times
+        if len(times) >= limit:
+            raise TooManyRequests(
+                f"{_named(who)} may ask {limit} times a minute, and did.",
+                advice="Wait as long as Retry-After says, or ask the operator for a higher rate.",
+                retry_after=times[-limit] + WINDOW_SECONDS - now,
+            )
+
+    def _count(self, who: _Who, limit: int, now: float) -> tuple[int, float]:
+        """How many requests are left, and in how many seconds there is one more."""
+        times = self._admitted.setdefault(who, deque())
+        times.append(now)
+        self._admitted.move_to_end(who)
+        return limit - len(times), times[0] + WINDOW_SECONDS - now
 
     def _forget(self, now: float) -> None:
         """Callers whose last request has left the window; they stand in the order of that request."""
         while self._admitted and next(iter(self._admitted.values()))[-1] + WINDOW_SECONDS <= now:
             self._admitted.popitem(last=False)
+
+
+def _shares(caller: Caller, limit: int) -> list[tuple[_Who, int]]:
+    """Whose limits a request counts towards."""
+    if not caller.address:
+        return [((caller.owner, ""), limit)]
+    return [((caller.owner, caller.address), limit), ((caller.owner, ""), CROWD * limit)]
+
+
+def _named(who: _Who) -> str:
+    return "Each address that uses this key" if who[1] else "This key"
 
 
 def add_limits(app: FastAPI, limiter: Limiter | None = None) -> None:
@@ -120,7 +146,9 @@ def limiter_of(request: Request) -> Limiter:
 
 
 async def limited(request: Request, caller: Reader) -> None:
-    """Admits the caller, and leaves on `request.state.rate` what the response has to say about it."""
+    """Admits the caller, once for each request, and leaves on `request.state.rate` what the response has to say."""
+    if hasattr(request.state, "rate"):
+        return
     try:
         request.state.rate = limiter_of(request).admit(caller)
     except TooManyRequests as error:

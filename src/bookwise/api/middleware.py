@@ -80,12 +80,21 @@ def _record(scope: Scope, status: int, seconds: float) -> None:
 
 
 class Cors(CORSMiddleware):
-    """Speaks to pages of the configured origins; to any other it is as if this were not there."""
+    """Speaks to pages of the configured origins and of those that keys are bound to; to any other it is as if this
+    were not there."""
+
+    _bound: frozenset[str] = frozenset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         origin = Headers(scope=scope).get("origin", "") if scope["type"] == "http" else ""
+        if origin and not super().is_allowed_origin(origin):
+            keys = await scope["app"].state.service.keys.keys()
+            self._bound = frozenset(bound for key in keys if key.revoked_at is None for bound in key.origins)
         speak = super().__call__ if origin and self.is_allowed_origin(origin) else self.app
         await speak(scope, receive, send)
+
+    def is_allowed_origin(self, origin: str) -> bool:
+        return origin in self._bound or super().is_allowed_origin(origin)
 
 
 class Guard:
@@ -117,7 +126,7 @@ class Guard:
         headers = Headers(scope=scope)
         origin = headers.get("origin", "")
         named = [headers.get("host", ""), "" if origin in self._origins else origin]
-        return None if all(_is_near(urlsplit(f"//{name.rpartition('//')[2]}").hostname) for name in named) else FOREIGN
+        return None if all(map(_is_near, named)) else FOREIGN
 
     async def _read(self, receive: Receive) -> bytes | Problem | None:
         """The body; None when its sender is gone."""
@@ -142,8 +151,12 @@ FOREIGN = Problem(
 )
 
 
-def _is_near(host: str | None) -> bool:
-    """Whether the name cannot belong to anyone on the internet."""
+def _is_near(name: str) -> bool:
+    """Whether a host or an origin cannot belong to anyone on the internet."""
+    try:
+        host = urlsplit(f"//{name.rpartition('//')[2]}").hostname
+    except ValueError:
+        return False
     return not host or is_loopback(host) or not {".", ":"} & set(host)
 
 

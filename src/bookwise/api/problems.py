@@ -1,5 +1,6 @@
 """What went wrong → application/problem+json (RFC 9457), by a closed list of types."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -17,9 +18,13 @@ from bookwise.domain import errors
 
 MEDIA_TYPE = "application/problem+json"
 BASE = "https://bookwise.example/problems/"
+OPENAI = "/v1/"  #: addresses below are for OpenAI's clients
 RETRY_SECONDS = 5.0  #: where nobody knows better
+PASSING = ("session-busy", "idempotency-in-progress")  #: conflicts that end by themselves
 ERRORS_MAX = 20
 POINTER_MAX = 200
+
+logger = logging.getLogger("bookwise.api")
 
 #: The request that is being served, for answers and logs.
 request_id: ContextVar[str] = ContextVar("request_id", default="")
@@ -55,11 +60,14 @@ BY_ERROR: Mapping[type[errors.BookwiseError], str] = {
     errors.InvalidInput: "validation",
     errors.BadSource: "unsupported-source",
     errors.BadLesson: "unsupported-source",
+    errors.RequestMismatch: "idempotency-mismatch",
     errors.NotFound: "not-found",
-    errors.Conflict: "session-busy",
+    errors.Conflict: "overloaded",  # something unforeseen is in the way; it may be gone in a moment
     errors.DataFolderBusy: "overloaded",
     errors.JobAlreadyRunning: "job-exists",
     errors.EmbedderMismatch: "index-mismatch",
+    errors.ThreadBusy: "session-busy",
+    errors.RequestRunning: "idempotency-in-progress",
     errors.Unavailable: "overloaded",
     errors.EmbedderUnavailable: "upstream-unavailable",
     errors.IndexUnavailable: "index-unavailable",
@@ -128,14 +136,26 @@ class Problem:
         status = self.http_status
         if status == HTTPStatus.UNAUTHORIZED:
             return {"WWW-Authenticate": "Bearer"}
-        if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE):
+        if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE) or self.slug in PASSING:
             wait = RETRY_SECONDS if self.retry_after is None else self.retry_after
             return {"Retry-After": str(max(1, ceil(wait)))}
         return {}
 
+    @property
+    def for_openai(self) -> dict[str, Any]:
+        """The same as OpenAI's clients read it: they show the message and nothing else."""
+        places = [f"{entry['pointer']}: {entry['message']}." for entry in self.errors]
+        return {
+            "message": " ".join([self.detail, *places] if places else filter(None, (self.detail, self.advice))),
+            "type": self.slug or "about:blank",
+            "code": self.code or self.slug,
+            "param": self.errors[0]["pointer"] if self.errors else None,
+        }
+
     def response(self, instance: str, headers: Mapping[str, str] | None = None) -> Response:
+        more = {"error": self.for_openai} if instance.startswith(OPENAI) else {}
         return JSONResponse(
-            self.body(instance),
+            {**self.body(instance), **more},
             status_code=self.http_status,
             headers={**(headers or {}), **self.headers},
             media_type=MEDIA_TYPE,
@@ -169,6 +189,7 @@ def problem_of(error: errors.BookwiseError) -> Problem:
     if isinstance(error, errors.ModelUnavailable):
         return model_problem(error.reason, error.message, error.advice)
     if isinstance(error, errors.Misconfigured):  # its words are for the operator: paths, hosts, names of settings
+        logger.error("%s %s", error.message, error.advice, extra={"code": error.code})
         return INTERNAL if slug == "internal" else replace(INTERNAL, slug=slug, detail=TYPES[slug][1] + ".")
     wait = error.retry_after if isinstance(error, errors.TooManyRequests) else None
     return Problem(slug=slug, detail=error.message, advice=error.advice, retry_after=wait)
@@ -246,43 +267,19 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(RequestValidationError, of_validation)
 
 
-REF = {"$ref": "#/components/schemas/Problem"}
-SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "required": ["type", "title", "status", "detail", "code", "request_id"],
-    "properties": {
-        "type": {"type": "string", "format": "uri"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-        "instance": {"type": "string", "format": "uri-reference"},
-        "code": {"type": "string", "description": "Stable; the last part of `type`, or finer."},
-        "request_id": {"type": "string"},
-        "advice": {"type": "string", "description": "What to do next."},
-        "errors": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["pointer", "in", "message"],
-                "properties": {
-                    "pointer": {"type": "string"},
-                    "in": {"type": "string"},
-                    "message": {"type": "string"},
-                },
-            },
-        },
-    },
-}
-
-
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """These statuses as problems, for a route's `responses`."""
-    return {status: {"description": _titles(status), "content": {MEDIA_TYPE: {"schema": REF}}} for status in statuses}
+    return {status: {"description": titles(status), "content": {MEDIA_TYPE: {"schema": REF}}} for status in statuses}
 
 
-def _titles(status: int) -> str:
+def titles(status: int) -> str:
     return "; ".join(title for known, title in TYPES.values() if known == status) or HTTPStatus(status).phrase
 
 
-#: What every route can answer with.
-RESPONSES = documented(400, 401, 403, 404, 406, 409, 413, 415, 422, 429, 500, 503)
+REF = {"$ref": "#/components/schemas/Problem"}
+
+#: What any request can be answered with, and what one to a route that needs a key and speaks JSON. What a route adds
+#: to that (404, 409, 502, 504) it says itself; 422 is added where there is something to validate.
+ANYWHERE = documented(400, 403, 408, 413, 415, 500)
+KEYED = ANYWHERE | documented(401, 429, 503)
+RESPONSES = KEYED | documented(406)

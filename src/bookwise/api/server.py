@@ -10,6 +10,8 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
+from bookwise import __version__
+from bookwise.adapters.data_folder import RunningService, announce
 from bookwise.api.app import create_app
 from bookwise.api.problems import request_id
 from bookwise.api.service import Service
@@ -17,6 +19,7 @@ from bookwise.domain.errors import Misconfigured
 from bookwise.settings import Settings
 
 GRACEFUL_SECONDS = 15
+NEAR = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  #: where this machine reaches what listens to the world
 
 OPEN = "No API key is set up: the service listens on this machine only, and whoever is on it may do everything."
 
@@ -53,11 +56,17 @@ class Server(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         host, port = self._listening.getsockname()[:2]
+        where = f"[{host}]" if ":" in host else host
+        self._announce(f"http://{NEAR.get(where, where)}:{port}")
         if self._service.open_to_anyone:
             sys.stderr.write(f"{OPEN}\n")
         # Last: whoever waits for this line has then seen everything.
-        sys.stderr.write(f"Bookwise listens on http://{f'[{host}]' if ':' in host else host}:{port}\n")
+        sys.stderr.write(f"Bookwise listens on http://{where}:{port}\n")
         sys.stderr.flush()
+
+    def _announce(self, url: str) -> None:
+        running = RunningService(url=url, secret=self._service.operator_secret, version=__version__)
+        announce(self._service.settings.data_dir, running)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._service.stopping.set()

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from secrets import token_urlsafe
 
 import anyio
 from fastapi import Request
@@ -11,6 +12,8 @@ from fastapi import Request
 from bookwise.answering.ask import AskKit
 from bookwise.api.ingesting import IngestionRunner, open_runner
 from bookwise.api.metrics import Metrics
+from bookwise.api.strangers import Strangers
+from bookwise.api.telemetry import Telemetry, open_telemetry
 from bookwise.domain.errors import Misconfigured
 from bookwise.ports import KeyStore
 from bookwise.settings import Settings
@@ -26,7 +29,11 @@ class Service:
     kit: AskKit
     runner: IngestionRunner
     open_to_anyone: bool  #: no key is needed: the service listens on loopback only
+    telemetry: Telemetry | None = None
     metrics: Metrics = field(default_factory=Metrics)
+    strangers: Strangers = field(default_factory=Strangers)
+    key_check_seconds: float = 5.0  #: how often a stream asks whether its key still works
+    operator_secret: str = field(default_factory=token_urlsafe, repr=False)  #: the key of whoever owns the data folder
     stopping: anyio.Event = field(default_factory=anyio.Event)  #: set when streams should come to their end
 
     @property
@@ -37,12 +44,18 @@ class Service:
 @asynccontextmanager
 async def open_service(settings: Settings, *, open_to_anyone: bool | None = True) -> AsyncIterator[Service]:
     """Holds the data folder as long as it is open. `open_to_anyone` None: as long as there is no key."""
-    async with open_app(settings) as app:
+    async with open_app(settings, take_over_jobs=True) as app:
         is_open = not await app.keys.any_active() if open_to_anyone is None else open_to_anyone
         if is_open:
             _require_loopback(settings.host)
-        async with open_answers(settings, app.search_kit) as kit, open_runner(app) as runner:
-            yield Service(settings=settings, app=app, kit=kit, runner=runner, open_to_anyone=is_open)
+        async with (
+            open_answers(settings, app.search_kit) as kit,
+            open_telemetry(settings, kit) as telemetry,
+            open_runner(app) as runner,
+        ):
+            yield Service(
+                settings=settings, app=app, kit=kit, runner=runner, open_to_anyone=is_open, telemetry=telemetry
+            )
 
 
 def _require_loopback(host: str) -> None:

@@ -7,10 +7,12 @@ from contextlib import aclosing
 from typing import Any, NamedTuple
 
 import anyio
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from bookwise.answering.tool import TOOL_NAME
+from bookwise.api.access import until_revoked
 from bookwise.api.problems import INTERNAL, SHUTTING_DOWN, HttpProblem, Problem, model_problem, problem_of
 from bookwise.api.service import Service
 from bookwise.domain.answers import (
@@ -33,6 +35,11 @@ PING_SECONDS = 10.0  #: of silence
 SEND_SECONDS = 30.0  #: a reader who takes nothing for so long is gone
 GRACE_SECONDS = 3.0  #: an answer may go on for so long when the service is being stopped
 
+REVOKED = Problem(
+    slug="unauthenticated",
+    detail="This API key does not work any more; the answer ends here and is kept as incomplete.",
+    advice="Ask the operator for another key.",
+)
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
 logger = logging.getLogger("bookwise.api")
@@ -69,6 +76,7 @@ class EventStream(Response):
         self.init_headers({**HEADERS, **(headers or {})})
         self._frames, self._ending, self._service = frames, ending, service
         self._started = self._ended = self._gone = False
+        self._why_cut = INTERNAL  #: told where the frames were closed before their end
         self._reading = anyio.CancelScope()
         self._lock = anyio.Lock()
         self._last_sent = anyio.current_time()
@@ -79,6 +87,7 @@ class EventStream(Response):
             async with anyio.create_task_group() as beside:
                 beside.start_soon(self._leave_with_reader, receive)
                 beside.start_soon(self._end_with_service)
+                beside.start_soon(self._end_with_key, HTTPConnection(scope))
                 beside.start_soon(self._ping, send)
                 problem = await self._send_frames(send)
                 if problem is not None and self._started:
@@ -108,7 +117,7 @@ class EventStream(Response):
                     await self._frames.aclose()
         if self._ended or self._gone:
             return None
-        return SHUTTING_DOWN if self._reading.cancelled_caught else problem
+        return self._why_cut if self._reading.cancelled_caught else problem
 
     async def _write(self, data: bytes, send: Send) -> None:
         async with self._lock:
@@ -136,6 +145,14 @@ class EventStream(Response):
     async def _end_with_service(self) -> None:
         await self._service.stopping.wait()
         await anyio.sleep(GRACE_SECONDS)
+        self._cut(SHUTTING_DOWN)
+
+    async def _end_with_key(self, connection: HTTPConnection) -> None:
+        await until_revoked(connection, self._service)
+        self._cut(REVOKED)
+
+    def _cut(self, why: Problem) -> None:
+        self._why_cut = why
         self._reading.cancel()
 
     async def _ping(self, send: Send) -> None:
@@ -163,15 +180,17 @@ class Usage(Shape):
         )
 
 
-async def answer_frames(events: AsyncGenerator[AnswerEvent], session_id: str) -> AsyncGenerator[Frame]:
+async def answer_frames(
+    events: AsyncGenerator[AnswerEvent], session_id: str, *, answer_id: str
+) -> AsyncGenerator[Frame]:
     """The events of one answer as a reader of the stream gets them."""
     async with aclosing(events):
         async for event in events:
-            if found := frame_of(event, session_id):
+            if found := frame_of(event, session_id, answer_id):
                 yield found
 
 
-def frame_of(event: AnswerEvent, session_id: str) -> Frame | None:
+def frame_of(event: AnswerEvent, session_id: str, answer_id: str) -> Frame | None:
     match event:
         case SearchStarted():
             return frame("tool_call", {"name": TOOL_NAME, "arguments": {"query": event.query, "top_k": event.top_k}})
@@ -183,7 +202,7 @@ def frame_of(event: AnswerEvent, session_id: str) -> Frame | None:
             why = model_problem(answer.reason, "The answer was cut off; what was said of it is kept as incomplete.")
             return error_frame(why, session_id=session_id)
         case AnswerFinished():
-            response = ChatResponse.of(event.answer, session_id=session_id).model_dump(mode="json")
+            response = ChatResponse.of(event.answer, session_id=session_id, answer_id=answer_id).model_dump(mode="json")
             usage = Usage.of(event.answer.made.usage).model_dump()
             return frame("done", {**response, "usage": usage}, last=True)
         case StateChanged():

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Coroutine, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
@@ -11,13 +11,15 @@ from bookwise.api.access import caller_of
 from bookwise.api.limits import limited
 from bookwise.api.problems import HttpProblem, Problem, malformed
 
+Respond: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
+
 ACCEPTED = ("application/json", "application/problem+json", "text/event-stream")
 
 
 class StrictRoute(APIRoute):
     """A route that reads JSON and answers with JSON or a stream of it."""
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Respond:
         respond = super().get_route_handler()
 
         async def strictly(request: Request) -> Response:
@@ -25,12 +27,16 @@ class StrictRoute(APIRoute):
                 _require_accept(request.headers.get("accept", ""))
                 if self.body_field is not None:
                     _require_json(request.headers.get("content-type", ""))
-                return await respond(StrictRequest(request.scope, request.receive))
+                return await self.answer(StrictRequest(request.scope, request.receive), respond)
             except HttpProblem:  # who has no key learns nothing else, and who has one is counted
                 await limited(request, await caller_of(request))
                 raise
 
         return strictly
+
+    async def answer(self, request: Request, respond: Respond) -> Response:
+        """What the route responds; for routes that do more than that."""
+        return await respond(request)
 
 
 class StrictRequest(Request):

@@ -2,8 +2,8 @@
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -25,13 +25,12 @@ from pydantic import BaseModel, Field, ValidationError
 from bookwise import __version__
 from bookwise.answering import phrases
 from bookwise.answering.ask import AskKit, ask, final
-from bookwise.api.access import require_book
+from bookwise.api.access import VisibleBooks
 from bookwise.domain.access import Caller
-from bookwise.domain.answers import QUESTION_MAX, Citation, Passage, Question
-from bookwise.domain.books import Book, Chunk
+from bookwise.domain.answers import QUESTION_MAX, AnswerEvent, Citation, Passage, Question
+from bookwise.domain.books import Chunk
 from bookwise.domain.errors import BookwiseError, EmbedderMismatch, IndexUnavailable, InvalidInput, NotFound
-from bookwise.domain.search import Filter, Hit, Live, SearchQuery
-from bookwise.ports import Shelf
+from bookwise.domain.search import Filter, Hit, SearchQuery
 from bookwise.retrieval.choose import chosen_book
 from bookwise.retrieval.read import context
 from bookwise.retrieval.search import search
@@ -48,27 +47,10 @@ INSTRUCTIONS = (
 OpenKit: TypeAlias = Callable[[], AbstractAsyncContextManager[AskKit]]
 CallerOf: TypeAlias = Callable[[Any], Caller]
 """What carries a message (the HTTP request; None on stdio) → who sent it."""
+Note: TypeAlias = Callable[[AsyncGenerator[AnswerEvent], Question, Caller], AsyncGenerator[AnswerEvent]]
+"""The events of an answer to this caller → the same, noted."""
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class VisibleBooks:
-    """The books of a shelf that one caller may see; the others do not exist for them."""
-
-    shelf: Shelf
-    caller: Caller
-
-    async def books(self) -> list[Book]:
-        return [book for book in await self.shelf.books() if self.caller.may_see(book.id)]
-
-    async def book(self, book_id: str) -> Book:
-        require_book(self.caller, book_id)
-        return await self.shelf.book(book_id)
-
-    async def live(self, book_id: str) -> Live:
-        require_book(self.caller, book_id)
-        return await self.shelf.live(book_id)
 
 
 class SearchArguments(BaseModel):
@@ -93,6 +75,7 @@ class Tools:
     kit: AskKit
     caller: Caller
     settings: Settings
+    note: Note
 
     @property
     def shelf(self) -> VisibleBooks:
@@ -150,7 +133,8 @@ class Tools:
             top_k=self.settings.agent_top_k,
             threshold=self.settings.agent_score_threshold,
         )
-        told = account_of(await final(ask(question, self.kit)))
+        async with aclosing(self.note(ask(question, self.kit), question, self.caller)) as events:
+            told = account_of(await final(events))
         return {
             "answer": told.text,
             "outcome": told.outcome,
@@ -200,8 +184,12 @@ _OFFERS: Mapping[str, _Offer] = {
 }
 
 
-def tool_server(open_kit: OpenKit, settings: Settings, caller_of: CallerOf) -> Server:
-    """The server. `open_kit` is entered for each call; `caller_of` says for whom."""
+def _unnoted(events: AsyncGenerator[AnswerEvent], _: Question, __: Caller) -> AsyncGenerator[AnswerEvent]:
+    return events
+
+
+def tool_server(open_kit: OpenKit, settings: Settings, caller_of: CallerOf, *, note: Note = _unnoted) -> Server:
+    """The server. `open_kit` is entered for each call; `caller_of` says for whom; `note` sees every answer."""
 
     async def listed(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[_tool(name, offer) for name, offer in _OFFERS.items()])
@@ -214,7 +202,7 @@ def tool_server(open_kit: OpenKit, settings: Settings, caller_of: CallerOf) -> S
         try:
             arguments = _checked(offer, params.arguments)
             async with open_kit() as kit:
-                told = await offer.call(Tools(kit=kit, caller=caller, settings=settings), arguments)
+                told = await offer.call(Tools(kit=kit, caller=caller, settings=settings, note=note), arguments)
             return _result(json.dumps(told, ensure_ascii=False))
         except BookwiseError as error:
             return _result(f"{error.message} {error.advice}".strip(), is_error=True)

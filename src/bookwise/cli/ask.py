@@ -1,18 +1,19 @@
 """`ask`: one question, answered from the book."""
 
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator
 from typing import Annotated
 
 import anyio
 import typer
 
+from bookwise.api.errands import Ask
 from bookwise.cli.answers import Paper, followed, paper, summary, write_notes, write_sources
 from bookwise.cli.exit_codes import OK, exit_code
-from bookwise.cli.output import BookOption, JsonFlag, print_json, settings_of
-from bookwise.domain.answers import Answer, EngineName, Question
-from bookwise.domain.errors import InvalidInput, Unavailable
+from bookwise.cli.output import BookOption, JsonFlag, hand_over, print_json, settings_of
+from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, EngineName
+from bookwise.domain.errors import DataFolderBusy, InvalidInput, Unavailable
 from bookwise.domain.search import SEARCH_LIMIT_MAX
-from bookwise.library import book_for, open_asking, settings_for
+from bookwise.library import open_asking, settings_for
 from bookwise.schemas.answers import Account, account_of
 from bookwise.settings import Settings
 
@@ -38,45 +39,39 @@ def ask(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Ask the book a question: the answer, where the book says so, and how sure that is."""
     settings = settings_for(settings_of(ctx), engine=engine)
-    asked = Asked(text=question, book=book, module=module, top_k=top_k or settings.agent_top_k, tier=tier)
-    if as_json:
+    wanted = Ask(
+        text=question,
+        book=book,
+        module=module,
+        top_k=top_k or settings.agent_top_k,
+        tier=tier,
+        threshold=settings.agent_score_threshold,
+        engine=engine,
+    )
+    on = None if as_json else paper()
+    try:
+        answer = anyio.run(_answer, wanted, settings, on)
+    except DataFolderBusy as busy:
+        answer = hand_over(settings, busy, wanted)
+        if on is not None:
+            anyio.run(followed, _whole(answer), on)
+    if on is None:
         from bookwise.schemas.ask import AgentResponse
 
-        answer = anyio.run(_answer, asked, settings, None)
         response = AgentResponse.of(answer, query=question, min_relevance=settings.min_relevance_score)
         print_json(response.model_dump(mode="json"))
     else:
-        on = paper()
-        answer = anyio.run(_answer, asked, settings, on)
         _write_rest(account_of(answer), on)
     raise typer.Exit(_exit_code(answer))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What the command line says about a question."""
-
-    text: str
-    book: str | None
-    module: str | None
-    top_k: int
-    tier: int
-
-
-async def _answer(asked: Asked, settings: Settings, on: Paper | None) -> Answer:
+async def _answer(wanted: Ask, settings: Settings, on: Paper | None) -> Answer:
     async with open_asking(settings) as kit:
-        from bookwise.answering.ask import ask, final  # after the model began to load
+        return await (wanted.run(kit) if on is None else followed(await wanted.events(kit), on))
 
-        question = Question(
-            text=asked.text,
-            book_id=(await book_for(kit.search.catalog, asked.book, asked.module)).id,
-            module=asked.module,
-            hardware_tier=asked.tier,
-            top_k=asked.top_k,
-            threshold=settings.agent_score_threshold,
-        )
-        events = ask(question, kit)
-        return await (final(events) if on is None else followed(events, on))
+
+async def _whole(answer: Answer) -> AsyncGenerator[AnswerEvent]:
+    yield AnswerFinished(answer=answer)
 
 
 def _write_rest(told: Account, on: Paper) -> None:

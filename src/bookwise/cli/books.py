@@ -4,12 +4,11 @@ from typing import Annotated
 
 import typer
 
-from bookwise.cli.output import BookOption, JsonFlag, console, print_json, printable, with_app
+from bookwise.api.errands import JobReport, ListBooks, ListJobs, ReadJob, ShelvedBook
+from bookwise.cli.output import BookOption, JsonFlag, carry_out, console, print_json, printable
 from bookwise.domain.books import Book
 from bookwise.domain.jobs import IngestionJob as Job
-from bookwise.domain.jobs import LessonOutcome
 from bookwise.schemas.books import IngestionJob, IngestionRecord, IngestionState, LessonReport
-from bookwise.wiring import App, index_folder
 
 
 def add_to(app: typer.Typer) -> None:
@@ -19,11 +18,7 @@ def add_to(app: typer.Typer) -> None:
 
 def books(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List the books of this data folder."""
-
-    async def run(app: App) -> list[tuple[Book, IngestionState]]:
-        return [(book, await _state(app, book)) for book in await app.catalog.books()]
-
-    found = with_app(ctx, run)
+    found = [(shelved.book, _state(shelved)) for shelved in carry_out(ctx, ListBooks())]
     if as_json:
         print_json({"books": [_book_json(book, state) for book, state in found]})
         return
@@ -39,16 +34,14 @@ def books(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     console().print(table)
 
 
-async def _state(app: App, book: Book) -> IngestionState:
-    records = await app.catalog.records(book.id)
-    full, incremental = await app.catalog.last_ingested(book.id)
+def _state(shelved: ShelvedBook) -> IngestionState:
     return IngestionState(
-        book_id=book.id,
-        collection_name=index_folder(app.settings, book.embedder).name,
-        records={record.source_file: IngestionRecord.of(record) for record in records},
-        last_full_ingest=full,
-        last_incremental_update=incremental,
-        total_chunks=sum(record.chunk_count for record in records),
+        book_id=shelved.book.id,
+        collection_name=shelved.collection,
+        records={record.source_file: IngestionRecord.of(record) for record in shelved.records},
+        last_full_ingest=shelved.last_full,
+        last_incremental_update=shelved.last_incremental,
+        total_chunks=sum(record.chunk_count for record in shelved.records),
     )
 
 
@@ -73,20 +66,23 @@ def jobs(
     as_json: JsonFlag = False,
 ) -> None:
     """List ingestion jobs, newest first, or show one with the outcome of every lesson."""
-
-    async def run(app: App) -> tuple[list[Job], list[LessonOutcome]]:
-        if job_id is not None:
-            return [await app.jobs.job(job_id)], await app.jobs.outcomes(job_id)
-        return await app.jobs.jobs(book, limit=limit), []
-
-    found, outcomes = with_app(ctx, run)
-    if as_json:
-        shown = [IngestionJob.of(job).model_dump(mode="json") for job in found]
-        lessons = [LessonReport.of(outcome).model_dump(mode="json") for outcome in outcomes]
-        print_json({"jobs": shown} if job_id is None else {"job": shown[0], "lessons": lessons})
+    if job_id is not None:
+        _show_job(carry_out(ctx, ReadJob(job_id=job_id)), as_json=as_json)
         return
-    _show_jobs(found)
-    for outcome in outcomes:
+    found = carry_out(ctx, ListJobs(book=book, limit=limit))
+    if as_json:
+        print_json({"jobs": [IngestionJob.of(job).model_dump(mode="json") for job in found]})
+    else:
+        _show_jobs(found)
+
+
+def _show_job(found: JobReport, *, as_json: bool) -> None:
+    if as_json:
+        lessons = [LessonReport.of(outcome).model_dump(mode="json") for outcome in found.outcomes]
+        print_json({"job": IngestionJob.of(found.job).model_dump(mode="json"), "lessons": lessons})
+        return
+    _show_jobs([found.job])
+    for outcome in found.outcomes:
         if outcome.status == "failed":
             console().print(printable(f"  {outcome.source_file}: {outcome.reason}: {outcome.message}"), markup=False)
 
@@ -100,13 +96,14 @@ def _cell(text: str) -> str:
 def _show_jobs(found: list[Job]) -> None:
     from rich.table import Table
 
-    table = Table("Job", "Book", "Mode", "Status", "Files", "Skipped", "Failed", "Chunks", "Seconds", "Error")
+    table = Table("Job", "Book", "Mode", "Status", "Try", "Files", "Skipped", "Failed", "Chunks", "Seconds", "Error")
     for job in found:
         table.add_row(
             str(job.job_id),
             job.book_id,
             job.mode,
             job.status,
+            str(job.attempt),
             str(job.files_processed),
             str(job.files_skipped),
             str(job.files_failed),

@@ -12,10 +12,19 @@ import anyio
 import anyio.to_thread
 import typer
 
+from bookwise.api.errands import Ingest, JobReport, ListLessons
 from bookwise.cli.exit_codes import SOME_FAILED
-from bookwise.cli.output import JsonFlag, console, print_json, printable, settings_of, with_app
-from bookwise.domain.errors import InvalidInput
-from bookwise.domain.jobs import MODES, Changes, IngestionJob, IngestionMode, LessonOutcome
+from bookwise.cli.output import (
+    JsonFlag,
+    carry_out,
+    console,
+    print_json,
+    printable,
+    settings_of,
+    with_app,
+)
+from bookwise.domain.errors import DataFolderBusy, InvalidInput
+from bookwise.domain.jobs import MODES, IngestionMode, LessonOutcome
 from bookwise.ingestion.discover import Discovery, discover
 from bookwise.ingestion.pipeline import ingest as run_ingest
 from bookwise.ingestion.plan import changes as differences
@@ -60,24 +69,33 @@ def ingest(
 
 def _ingest_once(ctx: typer.Context, path: str, book: str | None, mode: IngestionMode, *, as_json: bool) -> int:
     discovery, root = anyio.run(partial(_discovered, path, book, settings_of(ctx)))
+    total = len(discovery.files) + len(discovery.unreadable)
+    with _progress(total, shown=not as_json) as show:
+        try:
+            done = with_app(ctx, partial(_ingested, discovery, root, mode=mode, source=_source(path), show=show))
+        except DataFolderBusy as busy:
+            from bookwise.cli.handover import operator_of  # start-up time that only this case has to pay
+
+            with operator_of(settings_of(ctx), busy) as operator:
+                done = operator.ingest(Ingest(source=_source(path), book_id=discovery.book_id, mode=mode), show)
+    if as_json:
+        print_json(_report(discovery, done))
+    else:
+        _show(discovery, done)
+    return SOME_FAILED if done.job.files_failed else 0
+
+
+async def _ingested(
+    discovery: Discovery, root: Path, app: App, *, mode: IngestionMode, source: str, show: OnOutcome
+) -> JobReport:
     outcomes: list[LessonOutcome] = []
 
-    async def run(app: App) -> IngestionJob:
-        total = len(discovery.files) + len(discovery.unreadable)
-        with _progress(total, shown=not as_json) as show:
+    def report(outcome: LessonOutcome) -> None:
+        outcomes.append(outcome)
+        show(outcome)
 
-            def report(outcome: LessonOutcome) -> None:
-                outcomes.append(outcome)
-                show(outcome)
-
-            return await run_ingest(discovery, root, app.ingestion_kit, mode=mode, source=_source(path), report=report)
-
-    job = with_app(ctx, run)
-    if as_json:
-        print_json(_report(discovery, job, outcomes))
-    else:
-        _show(discovery, job, outcomes)
-    return SOME_FAILED if job.files_failed else 0
+    job = await run_ingest(discovery, root, app.ingestion_kit, mode=mode, source=source, report=report)
+    return JobReport(job=job, outcomes=tuple(outcomes))
 
 
 def _source(path: str) -> str:
@@ -141,18 +159,18 @@ def _bar(total: int) -> Iterator[OnOutcome]:
         yield show
 
 
-def _report(discovery: Discovery, job: IngestionJob, outcomes: list[LessonOutcome]) -> dict[str, object]:
+def _report(discovery: Discovery, done: JobReport) -> dict[str, object]:
     return {
-        "job": JobShape.of(job).model_dump(mode="json"),
+        "job": JobShape.of(done.job).model_dump(mode="json"),
         "site": discovery.site,
-        "lessons": [LessonReport.of(outcome).model_dump(mode="json") for outcome in outcomes],
+        "lessons": [LessonReport.of(outcome).model_dump(mode="json") for outcome in done.outcomes],
         "left_out": [{"source_file": f.source_file, "rule": f.rule, "detail": f.detail} for f in discovery.left_out],
         "warnings": list(discovery.warnings),
     }
 
 
-def _show(discovery: Discovery, job: IngestionJob, outcomes: list[LessonOutcome]) -> None:
-    out = console(stderr=True)
+def _show(discovery: Discovery, done: JobReport) -> None:
+    out, job = console(stderr=True), done.job
     took = f" in {job.duration_seconds} s" if job.duration_seconds else ""
     console().print(
         f"{printable(discovery.title)} ({discovery.book_id}): {job.files_processed} lessons published, "
@@ -165,7 +183,7 @@ def _show(discovery: Discovery, job: IngestionJob, outcomes: list[LessonOutcome]
         out.print(f"Left out: {len(discovery.left_out)} files ({', '.join(rules)}).", markup=False)
     for warning in discovery.warnings[:SHOWN_FAILURES]:
         out.print(f"Note: {printable(warning)}", markup=False)
-    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    failed = [outcome for outcome in done.outcomes if outcome.status == "failed"]
     for outcome in failed[:SHOWN_FAILURES]:
         out.print(printable(f"Failed: {outcome.source_file}: {outcome.reason}: {outcome.message}"), markup=False)
     if len(failed) > SHOWN_FAILURES:
@@ -175,13 +193,9 @@ def _show(discovery: Discovery, job: IngestionJob, outcomes: list[LessonOutcome]
 def changes(ctx: typer.Context, path: SourceArgument, book: BookId = None, as_json: JsonFlag = False) -> None:
     """Show what an ingest would do: new, modified and deleted lessons."""
     discovery, _ = anyio.run(partial(_discovered, path, book, settings_of(ctx)))
-
-    async def run(app: App) -> Changes:
-        records = await app.catalog.records(discovery.book_id)
-        unreadable = frozenset(lesson.source_file for lesson in discovery.unreadable)
-        return differences(discovery.files, records, app.ingestion_kit.recipe, unreadable=unreadable)
-
-    found = with_app(ctx, run)
+    live = carry_out(ctx, ListLessons(book_id=discovery.book_id))
+    missing = frozenset(lesson.source_file for lesson in discovery.unreadable)
+    found = differences(discovery.files, live.records, live.recipe, unreadable=missing)
     named = {
         "new": [file.source_file for file in found.new],
         "modified": [file.source_file for file in found.modified],

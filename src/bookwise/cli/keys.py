@@ -1,12 +1,17 @@
 """`keys`: who may use the HTTP service, and what each of them may see."""
 
+import re
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
 
 import typer
 
-from bookwise.cli.output import JsonFlag, console, print_json, printable, with_app
+from bookwise.api.errands import CreateKey, KeyWithSecret, ListKeys, RevokeKey, RotateKey
+from bookwise.cli.output import JsonFlag, carry_out, console, print_json, printable
 from bookwise.domain.access import RATE_PER_MINUTE, ApiKey
-from bookwise.wiring import App
+from bookwise.domain.errors import InvalidInput
+
+SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
 
 KeyId = Annotated[str, typer.Argument(metavar="ID", help="The key's id, as `bookwise keys list` shows it.")]
 
@@ -35,25 +40,16 @@ def create(  # noqa: PLR0913 - one parameter per option
     as_json: JsonFlag = False,
 ) -> None:
     """Create a key and show its secret, this once."""
-
-    async def run(app: App) -> tuple[ApiKey, str, list[str]]:
-        key, secret = await app.keys.create(name, role, books=book or (), origins=origin or (), rate_per_minute=rate)
-        there = {found.id for found in await app.catalog.books()}
-        return key, secret, [wanted for wanted in key.books if wanted not in there]
-
-    key, secret, absent = with_app(ctx, run)
-    for wanted in absent:
+    books, origins = tuple(book or ()), tuple(origin or ())
+    made = carry_out(ctx, CreateKey(name=name, role=role, books=books, origins=origins, rate_per_minute=rate))
+    for wanted in made.absent:
         typer.echo(f"Note: there is no book {wanted} yet; the key sees it once it is ingested.", err=True)
-    _show_secret(key, secret, as_json=as_json)
+    _show_secret(made, as_json=as_json)
 
 
 def show(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List all keys, oldest first; secrets are not kept and cannot be shown."""
-
-    async def run(app: App) -> list[ApiKey]:
-        return await app.keys.keys()
-
-    found = with_app(ctx, run)
+    found = carry_out(ctx, ListKeys())
     if as_json:
         print_json({"keys": [_key_json(key) for key in found]})
     elif found:
@@ -64,34 +60,49 @@ def show(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 
 def revoke(ctx: typer.Context, key_id: KeyId, as_json: JsonFlag = False) -> None:
     """Make a key stop working, at once and for good."""
-
-    async def run(app: App) -> ApiKey:
-        return await app.keys.revoke(key_id)
-
-    key = with_app(ctx, run)
+    key = carry_out(ctx, RevokeKey(key_id=key_id))
     if as_json:
         print_json({"key": _key_json(key)})
     else:
         typer.echo(f"Key {key.id} ({printable(key.name)}) no longer works.")
 
 
-def rotate(ctx: typer.Context, key_id: KeyId, as_json: JsonFlag = False) -> None:
-    """Give a key a new secret and show it, this once; the old one stops working at once."""
+def rotate(
+    ctx: typer.Context,
+    key_id: KeyId,
+    grace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="How long the old secret works on, such as 30m, 24h or 7d (default: not at all)."
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Give a key a new secret and show it, this once; the old one stops working at once, or after a time of grace."""
+    seconds = _seconds(grace) if grace is not None else 0
+    made = carry_out(ctx, RotateKey(key_id=key_id, grace_seconds=seconds))
+    _show_secret(made, as_json=as_json)
+    if not as_json:
+        until = made.key.previous_until
+        gone = "the old secret no longer works; `--grace 24h` would have left a day to replace it."
+        typer.echo(f"Note: {_grace(until) if until else gone}", err=True)
 
-    async def run(app: App) -> tuple[ApiKey, str]:
-        return await app.keys.rotate(key_id)
 
-    key, secret = with_app(ctx, run)
-    _show_secret(key, secret, as_json=as_json)
+def _seconds(time: str) -> int:
+    found = re.fullmatch(r"([0-9]{1,9})([smhd])", time.strip())
+    if found is None:
+        raise InvalidInput(f"{time!r} is no length of time.", advice="Write a number and s, m, h or d: 30m, 24h, 7d.")
+    return int(found[1]) * SECONDS[found[2]]
 
 
-def _show_secret(key: ApiKey, secret: str, *, as_json: bool) -> None:
+def _show_secret(made: KeyWithSecret, *, as_json: bool) -> None:
     """The secret stands alone on stdout, so that a pipe gets it and nothing else."""
+    key = made.key
     if as_json:
-        print_json({"key": _key_json(key), "secret": secret})
+        print_json({"key": _key_json(key), "secret": made.secret})
         return
     typer.echo(f"Key {key.id} ({printable(key.name)}), role {key.role}. Its secret, shown only this once:", err=True)
-    typer.echo(secret)
+    typer.echo(made.secret)
     typer.echo("Keep it safe, and send it with every request as `Authorization: Bearer SECRET`.", err=True)
 
 
@@ -113,6 +124,13 @@ def _show_table(found: list[ApiKey]) -> None:
             "" if key.revoked_at is None else f"{key.revoked_at:%Y-%m-%d}",
         )
     console().print(table)
+    for key in found:
+        if key.previous_until is not None and key.previous_until > datetime.now(UTC):
+            console().print(f"{key.id}: {_grace(key.previous_until)}", soft_wrap=True)
+
+
+def _grace(until: datetime) -> str:
+    return f"the old secret works until {until:%Y-%m-%d %H:%M} UTC."
 
 
 def _key_json(key: ApiKey) -> dict[str, Any]:
@@ -125,4 +143,5 @@ def _key_json(key: ApiKey) -> dict[str, Any]:
         "rate_per_minute": key.rate_per_minute,
         "created_at": key.created_at.isoformat(),
         "revoked_at": None if key.revoked_at is None else key.revoked_at.isoformat(),
+        "previous_until": None if key.previous_until is None else key.previous_until.isoformat(),
     }

@@ -28,6 +28,7 @@ COMMANDS = {
     "calibrate": "evaluate",
     "books": "books",
     "jobs": "books",
+    "insights": "insights",
     "keys": "keys",
     "mcp": "mcp",
     "serve": "serve",

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import anyio
 import typer
 
+from bookwise.domain.errors import DataFolderBusy
 from bookwise.settings import Settings, load_settings
 from bookwise.wiring import App, open_app, open_search
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from bookwise.api.errands import Errand
     from bookwise.retrieval.search import SearchKit
 
 T = TypeVar("T")
@@ -38,6 +40,21 @@ def with_app(ctx: typer.Context, work: Callable[[App], Awaitable[T]]) -> T:
             return await work(app)
 
     return anyio.run(run)
+
+
+def carry_out(ctx: typer.Context, errand: "Errand[App, T]") -> T:
+    """Runs an errand on the data folder, or has it run by the service that holds the folder."""
+    try:
+        return with_app(ctx, errand.run)
+    except DataFolderBusy as busy:
+        return hand_over(settings_of(ctx), busy, errand)
+
+
+def hand_over(settings: Settings, busy: DataFolderBusy, errand: "Errand[Any, T]") -> T:
+    """Has the errand run by the service that holds the busy data folder; without one, the folder is just busy."""
+    from bookwise.cli import handover  # start-up time that only this case has to pay
+
+    return handover.hand_over(settings, busy, errand)
 
 
 def with_search(ctx: typer.Context, work: Callable[["SearchKit"], Awaitable[T]]) -> T:

@@ -6,14 +6,21 @@ from typing import Annotated
 
 import typer
 
-from bookwise.cli.output import BookOption, JsonFlag, console, print_json, printable, with_app, with_search
+from bookwise.api.errands import ReadContext, ReadLesson, Search
+from bookwise.cli.output import (
+    BookOption,
+    JsonFlag,
+    carry_out,
+    console,
+    hand_over,
+    print_json,
+    printable,
+    settings_of,
+    with_search,
+)
 from bookwise.domain.books import Chunk
-from bookwise.domain.search import Filter, SearchQuery, SearchResult
-from bookwise.retrieval import read
-from bookwise.retrieval.choose import chosen_book
-from bookwise.retrieval.search import SearchKit
-from bookwise.retrieval.search import search as find
-from bookwise.wiring import App
+from bookwise.domain.errors import DataFolderBusy
+from bookwise.domain.search import SearchResult
 
 EXCERPT_LINES = 6
 
@@ -40,22 +47,23 @@ def search(  # noqa: PLR0913 - one parameter per filter
     as_json: JsonFlag = False,
 ) -> None:
     """Find the passages of the book that fit a question, best first."""
-
-    async def run(kit: SearchKit) -> SearchResult:
-        within = Filter(
-            book_id=(await chosen_book(kit.catalog, book)).id,
-            hardware_tier=tier,
-            module=module,
-            chapter_min=chapter_min,
-            chapter_max=chapter_max,
-            lesson=lesson,
-            proficiency_levels=tuple(level or ()),
-            layer=layer,
-            lesson_id=lesson_id,
-        )
-        return await find(SearchQuery(text=query, filter=within, limit=limit), kit)
-
-    found = with_search(ctx, run)
+    wanted = Search(
+        text=query,
+        book=book,
+        limit=limit,
+        tier=tier,
+        module=module,
+        chapter_min=chapter_min,
+        chapter_max=chapter_max,
+        lesson=lesson,
+        levels=tuple(level or ()),
+        layer=layer,
+        lesson_id=lesson_id,
+    )
+    try:
+        found = with_search(ctx, wanted.run)
+    except DataFolderBusy as busy:
+        found = hand_over(settings_of(ctx), busy, wanted)
     if as_json:
         from bookwise.schemas.books import SearchResponse
 
@@ -71,13 +79,7 @@ def lesson(
     as_json: JsonFlag = False,
 ) -> None:
     """Read a whole lesson, in order."""
-
-    async def run(app: App) -> tuple[Chunk, ...]:
-        book_id = (await chosen_book(app.catalog, book)).id
-        by_file = {r.source_file: r.lesson_id for r in await app.catalog.records(book_id)}
-        return await read.lesson(book_id, by_file.get(lesson_id, lesson_id), index=app.index, catalog=app.catalog)
-
-    _show_chunks(with_app(ctx, run), as_json=as_json)
+    _show_chunks(carry_out(ctx, ReadLesson(lesson=lesson_id, book=book)), as_json=as_json)
 
 
 def context(
@@ -89,12 +91,8 @@ def context(
     as_json: JsonFlag = False,
 ) -> None:
     """Read a chunk together with what stands before and after it in its lesson."""
-
-    async def run(app: App) -> read.Neighbourhood:
-        return await read.context(book, chunk_id, before=before, after=after, index=app.index, catalog=app.catalog)
-
-    found = with_app(ctx, run)
-    _show_chunks((*found.before, found.chunk, *found.after), as_json=as_json)
+    wanted = ReadContext(chunk_id=chunk_id, book=book, before=before, after=after)
+    _show_chunks(carry_out(ctx, wanted), as_json=as_json)
 
 
 def _show(found: SearchResult) -> None:

@@ -23,6 +23,7 @@ class ApiKey:
     streams_at_once: int = STREAMS_AT_ONCE
     created_at: datetime
     revoked_at: datetime | None = None
+    previous_until: datetime | None = None  #: until then the secret before the last rotation works too
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +35,7 @@ class Caller:
     books: tuple[str, ...] = ()
     rate_per_minute: int = RATE_PER_MINUTE
     streams_at_once: int = STREAMS_AT_ONCE
+    address: str = ""  #: where a key that stands in a page is used from: each of its readers has limits of their own
 
     def may_see(self, book_id: str) -> bool:
         return not self.books or book_id in self.books

@@ -3,14 +3,16 @@
 BookwiseError
 ├── InvalidInput         the caller: fix the request
 │   ├── BadSource          the folder or site cannot be read as a book
-│   └── BadLesson          one lesson cannot be read; the rest of the book goes on
+│   ├── BadLesson          one lesson cannot be read; the rest of the book goes on
+│   └── RequestMismatch    the idempotency key belongs to another request
 ├── NotFound             the caller: name something that exists
 │   └── SourceNotFound     there is no such folder, or it may not be read
 ├── Conflict             wait, or ask the operator
 │   ├── DataFolderBusy     another process holds the data folder
 │   ├── JobAlreadyRunning  this book is being ingested
 │   ├── EmbedderMismatch   the book was indexed with another embedder
-│   └── ThreadBusy         the thread's last question is still being answered
+│   ├── ThreadBusy         the thread's last question is still being answered
+│   └── RequestRunning     the same request is still running
 ├── Unavailable          try again later
 │   ├── EmbedderUnavailable
 │   ├── IndexUnavailable
@@ -60,6 +62,10 @@ class BadLesson(InvalidInput):
         self.reason = reason
 
 
+class RequestMismatch(InvalidInput):
+    """The idempotency key was used for another request."""
+
+
 class NotFound(BookwiseError):
     """What was named does not exist."""
 
@@ -86,6 +92,10 @@ class EmbedderMismatch(Conflict):
 
 class ThreadBusy(Conflict):
     """The thread's last question is still being answered."""
+
+
+class RequestRunning(Conflict):
+    """A request with the same idempotency key is still running."""
 
 
 class Unavailable(BookwiseError):

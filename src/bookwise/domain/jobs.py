@@ -102,6 +102,7 @@ class IngestionJob:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     error_message: str | None = None
+    attempt: int = 1  #: one more after each try that a stopped process broke off
 
     @property
     def duration_seconds(self) -> int | None:

@@ -123,7 +123,7 @@ async def failing_with(job: IngestionJob, jobs: JobStore) -> AsyncIterator[None]
         yield
     except BaseException as error:
         with anyio.CancelScope(shield=True), suppress(BookwiseError):  # what went wrong first is what counts
-            await jobs.fail(job.job_id, _reason(error))
+            await jobs.fail(job.job_id, failure(error))
         raise
 
 
@@ -138,7 +138,8 @@ async def run_job(
     return await _run(discovery, root, kit, job=job, book=book, report=report)
 
 
-def _reason(error: BaseException) -> str:
+def failure(error: BaseException) -> str:
+    """What a job says that was ended by this."""
     if isinstance(error, BookwiseError):
         return f"{error.code}: {error.message}"
     return "interrupted" if not isinstance(error, Exception) else f"bug: {type(error).__name__}"

@@ -16,6 +16,8 @@ ProficiencyLevel = Literal["A1", "A2", "B1", "B2", "C1", "C2"]
 TeachingLayer = Literal["L1", "L2", "L3", "L4"]
 HardwareTier = Literal[1, 2, 3, 4]
 
+NUMBER_MAX = 2**53 - 1  #: the largest that every reader of JSON tells from its neighbours
+
 
 class _Shape(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -176,6 +178,7 @@ class IngestionJob(_Shape):
     completed_at: datetime | None = None
     duration_seconds: int | None = None
     error_message: str | None = None
+    attempt: int = Field(default=1, ge=1, description="One more after each try that a stopped service broke off.")
 
     @model_validator(mode="after")
     def _state_fits(self) -> Self:
@@ -204,6 +207,7 @@ class IngestionJob(_Shape):
             completed_at=job.completed_at,
             duration_seconds=job.duration_seconds,
             error_message=job.error_message,
+            attempt=job.attempt,
         )
 
 
@@ -236,13 +240,13 @@ class SearchQuery(_Shape):
     book_id: str = DEFAULT_BOOK_ID
     hardware_tier_filter: HardwareTier = 1
     module_filter: str | None = None
-    chapter_min: int | None = Field(default=None, ge=0)
-    chapter_max: int | None = Field(default=None, ge=0)
-    lesson_filter: int | None = Field(default=None, ge=0)
+    chapter_min: int | None = Field(default=None, ge=0, le=NUMBER_MAX, strict=True)
+    chapter_max: int | None = Field(default=None, ge=0, le=NUMBER_MAX, strict=True)
+    lesson_filter: int | None = Field(default=None, ge=0, le=NUMBER_MAX, strict=True)
     proficiency_levels: tuple[ProficiencyLevel, ...] | None = None
     layer_filter: TeachingLayer | None = None
     parent_doc_id: str | None = None
-    limit: int = Field(default=5, ge=1, le=20)
+    limit: int = Field(default=5, ge=1, le=20, strict=True)
 
     def query(self) -> Query:
         return Query(

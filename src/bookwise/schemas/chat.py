@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import Field, StringConstraints, field_validator, model_validator
+from pydantic import Field, StrictBool, StringConstraints, WithJsonSchema, field_validator, model_validator
 
 from bookwise.answering.confidence import level_of
 from bookwise.domain.answers import QUESTION_MAX, Answer, EngineName, Level, Passage, Question
@@ -16,7 +16,7 @@ from bookwise.domain.threads import Message as ThreadMessage
 from bookwise.schemas import places
 from bookwise.schemas.answers import Grounding, Outcome, account_of
 from bookwise.schemas.found import TOP_K_MAX, ChunkMetadata, ConfidenceMetrics, RetrievalResult, require_decision
-from bookwise.schemas.wire import SessionId, Shape, Similarity, Timestamp, UtcTime, iso, new_id, now, shortened
+from bookwise.schemas.wire import UUID4, SessionId, Shape, Similarity, Timestamp, UtcTime, iso, new_id, now, shortened
 
 DISPLAY_MAX = 500
 
@@ -31,6 +31,7 @@ __all__ = [
     "Source",
 ]
 
+OptionalSessionId: TypeAlias = Annotated[SessionId, WithJsonSchema({"anyOf": [UUID4, {"type": "null"}]})]
 MessageText: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUESTION_MAX)]
 
 
@@ -38,10 +39,10 @@ class ChatRequest(Shape):
     """A reader's question."""
 
     message: MessageText
-    session_id: SessionId = Field(default_factory=new_id)
-    stream: bool = False
-    top_k: int = Field(default=5, ge=1, le=TOP_K_MAX)
-    similarity_threshold: Similarity = 0.7
+    session_id: OptionalSessionId = Field(default_factory=new_id)
+    stream: StrictBool = False
+    top_k: int = Field(default=5, ge=1, le=TOP_K_MAX, strict=True)
+    similarity_threshold: Similarity = Field(default=0.7, strict=True)
     book_id: str | None = None
     engine: EngineName | None = None
 
@@ -115,6 +116,7 @@ class ChatResponse(Shape):
     nearest: tuple[Source, ...] = Field(default=(), description="Close passages of a refusal; they claim nothing.")
     degraded: str | None = Field(default=None, description="Why the configured engine could not answer.")
     truncated: bool = False
+    answer_id: str | None = Field(default=None, description="By which whoever asked may rate it (POST /feedback).")
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Self:
@@ -145,7 +147,7 @@ class ChatResponse(Shape):
         return self
 
     @classmethod
-    def of(cls, answer: Answer, *, session_id: str, at: datetime | None = None) -> Self:
+    def of(cls, answer: Answer, *, session_id: str, answer_id: str | None = None, at: datetime | None = None) -> Self:
         told = account_of(answer)
         confidence = told.confidence
         return cls(
@@ -164,6 +166,7 @@ class ChatResponse(Shape):
             nearest=tuple(Source.of(passage) for passage in told.nearest),
             degraded=told.made.degraded,
             truncated=told.made.truncated,
+            answer_id=answer_id,
         )
 
 

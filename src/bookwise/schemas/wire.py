@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Annotated, Any, TypeAlias
 from uuid import uuid4
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 from bookwise.domain.errors import InvalidInput
 from bookwise.domain.threads import checked_thread_id
@@ -55,7 +55,10 @@ def _timestamp(text: str) -> str:
     return iso(_in_utc(datetime.fromisoformat(text)))
 
 
-SessionId: TypeAlias = Annotated[str, BeforeValidator(_session_id)]
+_HEX = "[0-9a-fA-F]"
+UUID4 = {"type": "string", "pattern": f"^{_HEX}{{8}}-{_HEX}{{4}}-4{_HEX}{{3}}-[89abAB]{_HEX}{{3}}-{_HEX}{{12}}$"}
+
+SessionId: TypeAlias = Annotated[str, BeforeValidator(_session_id), WithJsonSchema(UUID4)]
 UtcTime: TypeAlias = Annotated[datetime, AfterValidator(_in_utc), PlainSerializer(iso, when_used="json")]
 Timestamp: TypeAlias = Annotated[str, AfterValidator(_timestamp)]
 Similarity: TypeAlias = Annotated[float, Field(ge=0, le=1)]

@@ -1,6 +1,7 @@
 """Jobs in the background: they end in exactly one way, whoever interrupts them, and block nobody afterwards."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from bookwise.api.ingesting import JOBS_AT_ONCE, Deliveries, IngestionRunner, open_runner
+from bookwise.api.ingesting import ATTEMPTS_MAX, JOBS_AT_ONCE, Deliveries, IngestionRunner, open_runner
 from bookwise.domain.errors import (
     EmbedderMismatch,
     InvalidInput,
@@ -98,6 +99,20 @@ async def ended(app: App, job_id: int) -> IngestionJob:
     return await job_when(app, job_id, lambda job: job.completed_at is not None)
 
 
+async def ran(app: App, runner: IngestionRunner) -> IngestionJob:
+    """A job of the book, when it is over."""
+    return await ended(app, (await runner.trigger("book")).job_id)
+
+
+async def half_done(runner: IngestionRunner, embedder: GatedEmbedder, root: Path) -> IngestionJob:
+    """A job of a large book that has published its first lessons and waits to embed the next ones."""
+    write_book(root, LESSONS)
+    job = await runner.trigger("book")
+    embedder.let_pass()
+    await until(lambda: embedder.calls == 2)
+    return job
+
+
 async def test_a_trigger_returns_a_durable_job_that_then_runs_on_its_own(
     app: App, embedder: GatedEmbedder, tmp_path: Path
 ) -> None:
@@ -144,18 +159,24 @@ async def test_a_book_has_one_job_at_a_time_and_other_books_go_on(
         assert (await ended(app, first.job_id)).status == "completed"
 
 
-async def test_jobs_beyond_the_number_that_may_run_wait_in_the_queue_and_can_be_cancelled_there(
-    app: App, embedder: GatedEmbedder, tmp_path: Path
-) -> None:
+async def queue(app: App, runner: IngestionRunner, embedder: GatedEmbedder, root: Path) -> list[IngestionJob]:
+    """Two jobs more than may run at once, of as many books; the first ones wait at the gate."""
     embedder.is_open = True
     books = [f"book-{n}" for n in range(JOBS_AT_ONCE + 2)]
     for book in books:
-        root = write_book(tmp_path / book, {"a.md": f"# {book}\n\nAll there is to say about {book}.\n"})
-        await ingested(app, root, book_id=book)
+        folder = write_book(root / book, {"a.md": f"# {book}\n\nAll there is to say about {book}.\n"})
+        await ingested(app, folder, book_id=book)
     embedder.is_open = False
+    jobs = [await runner.trigger(book, "recreate") for book in books]
+    await until(lambda: embedder.calls == 2 * JOBS_AT_ONCE + 2)
+    return jobs
+
+
+async def test_jobs_beyond_the_number_that_may_run_wait_in_the_queue_and_can_be_cancelled_there(
+    app: App, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
     async with open_runner(app) as runner:
-        jobs = [await runner.trigger(book, "recreate") for book in books]
-        await until(lambda: embedder.calls == 2 * JOBS_AT_ONCE + 2)
+        jobs = await queue(app, runner, embedder, tmp_path)
         assert [(await app.jobs.job(job.job_id)).status for job in jobs] == ["running"] * JOBS_AT_ONCE + ["queued"] * 2
         await runner.cancel(jobs[-1].job_id)
         cancelled = await ended(app, jobs[-1].job_id)
@@ -167,11 +188,8 @@ async def test_jobs_beyond_the_number_that_may_run_wait_in_the_queue_and_can_be_
 async def test_a_cancelled_job_keeps_what_it_published_says_so_and_leaves_nothing_half(
     app: App, embedder: GatedEmbedder, tmp_path: Path
 ) -> None:
-    write_book(tmp_path / "book", LESSONS)
     async with open_runner(app) as runner:
-        job = await runner.trigger("book")
-        embedder.let_pass()
-        await until(lambda: embedder.calls == 2)
+        job = await half_done(runner, embedder, tmp_path / "book")
         assert (await runner.cancel(job.job_id)).job_id == job.job_id
         done = await ended(app, job.job_id)
         assert (done.status, done.error_message) == ("failed", "cancelled")
@@ -182,7 +200,7 @@ async def test_a_cancelled_job_keeps_what_it_published_says_so_and_leaves_nothin
         kinds = {finding.kind for finding in await examine("book", index=app.index, catalog=app.catalog)}
         assert "incomplete-lesson" not in kinds
         embedder.is_open = True
-        again = await ended(app, (await runner.trigger("book")).job_id)
+        again = await ran(app, runner)
     assert (again.status, again.files_processed) == ("completed", 151 - len(published))
     assert await examine("book", index=app.index, catalog=app.catalog) == []
 
@@ -195,7 +213,7 @@ async def test_a_job_cancelled_while_lessons_go_live_counts_them(
     catalog: Any = CancellingCatalog(app)
     async with open_runner(replace(app, catalog=catalog)) as runner:
         catalog.cancel = runner.cancel
-        done = await ended(app, (await runner.trigger("book")).job_id)
+        done = await ran(app, runner)
     assert done.error_message == "cancelled"
     published = {o.source_file for o in await app.jobs.outcomes(done.job_id) if o.status == "published"}
     assert 0 < len(published) == done.files_processed < 150
@@ -204,7 +222,7 @@ async def test_a_job_cancelled_while_lessons_go_live_counts_them(
 
 async def test_a_job_that_has_ended_cannot_be_cancelled_any_more(app: App) -> None:
     async with open_runner(app) as runner:
-        job = await ended(app, (await runner.trigger("book")).job_id)
+        job = await ran(app, runner)
         assert job.status == "completed"
         assert await runner.cancel(job.job_id) == job
         with pytest.raises(NotFound):
@@ -212,8 +230,8 @@ async def test_a_job_that_has_ended_cannot_be_cancelled_any_more(app: App) -> No
 
 
 async def test_a_job_of_another_process_cannot_be_cancelled_here(app: App) -> None:
-    job = await app.jobs.open("book", "full", "elsewhere")
     async with open_runner(app) as runner:
+        job = await app.jobs.open("book", "full", "elsewhere")
         with pytest.raises(JobAlreadyRunning, match="another process"):
             await runner.cancel(job.job_id)
     assert (await app.jobs.job(job.job_id)).status == "queued"
@@ -242,20 +260,83 @@ async def test_cancelled_at_any_moment_a_job_ends_in_exactly_one_way(
     assert seen == {"completed", "failed"}, "both ways were tried"
 
 
-async def test_a_job_that_runs_when_the_service_stops_is_interrupted_and_can_be_continued(
+async def test_a_job_that_runs_when_the_service_stops_is_queued_again_and_the_next_start_ends_it(
     app: App, embedder: GatedEmbedder, tmp_path: Path
 ) -> None:
-    write_book(tmp_path / "book", LESSONS)
     async with open_runner(app) as runner:
-        job = await runner.trigger("book")
-        embedder.let_pass()
-        await until(lambda: embedder.calls == 2)
+        job = await half_done(runner, embedder, tmp_path / "book")
     stopped = await app.jobs.job(job.job_id)
-    assert (stopped.status, stopped.error_message) == ("failed", "interrupted")
+    assert (stopped.status, stopped.attempt, stopped.files_processed) == ("queued", 2, 0)
+    assert await app.jobs.outcomes(job.job_id) == []
+    live = {record.source_file for record in await app.catalog.records("book")} - {"first.md"}
     embedder.is_open = True
+    async with open_runner(app):
+        done = await ended(app, job.job_id)
+    assert (done.status, done.attempt, done.total_files) == ("completed", 2, 151)
+    unchanged = {o.source_file for o in await app.jobs.outcomes(job.job_id) if o.status == "unchanged"}
+    assert live, "the first attempt published something"
+    assert unchanged - {"first.md"} == live, "and that is not done again"
+
+
+async def test_a_job_that_waits_when_the_service_stops_waits_on_and_has_lost_no_attempt(
+    app: App, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
     async with open_runner(app) as runner:
-        again = await ended(app, (await runner.trigger("book")).job_id)
-    assert again.files_processed == 151 - stopped.files_processed
+        jobs = await queue(app, runner, embedder, tmp_path)
+    left = [await app.jobs.job(job.job_id) for job in jobs]
+    assert [(job.status, job.attempt) for job in left] == [("queued", 2)] * JOBS_AT_ONCE + [("queued", 1)] * 2
+    embedder.is_open = True
+    async with open_runner(app):
+        assert {(await ended(app, job.job_id)).status for job in jobs} == {"completed"}
+
+
+async def test_a_job_that_was_cancelled_stays_cancelled_when_the_service_stops_in_the_same_moment(
+    app: App, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
+    async with open_runner(app) as runner:
+        job = await half_done(runner, embedder, tmp_path / "book")
+        await runner.cancel(job.job_id)
+    done = await app.jobs.job(job.job_id)
+    assert (done.status, done.error_message) == ("failed", "cancelled")
+
+
+async def test_a_service_that_breaks_down_leaves_its_jobs_to_the_next_one(
+    app: App, embedder: GatedEmbedder, tmp_path: Path
+) -> None:
+    with suppress(BaseExceptionGroup):
+        async with open_runner(app) as runner:
+            job = await half_done(runner, embedder, tmp_path / "book")
+            raise ZeroDivisionError
+    assert (await app.jobs.job(job.job_id)).status == "queued"
+
+
+async def crashed(app: App, book_id: str, source: Path, attempts: int) -> IngestionJob:
+    """A job that was running when its process died, for so many times."""
+    job = await app.jobs.start((await app.jobs.open(book_id, "incremental", str(source))).job_id)
+    for _ in range(attempts - 1):
+        await app.jobs.requeue(job.job_id)
+        job = await app.jobs.start(job.job_id)
+    return job
+
+
+async def test_a_job_that_broke_off_too_often_fails_as_poison_and_the_others_go_on(app: App, tmp_path: Path) -> None:
+    poison = await crashed(app, "poison", tmp_path / "book", ATTEMPTS_MAX)
+    crashed_once = await crashed(app, "book", tmp_path / "book", 1)
+    waiting = await app.jobs.open("waiting", "incremental", str(tmp_path / "book"))
+    async with open_runner(app):
+        failed = await app.jobs.job(poison.job_id)
+        assert (failed.status, failed.attempt) == ("failed", ATTEMPTS_MAX)
+        assert (failed.error_message or "").startswith("poison: ")
+        again = await ended(app, crashed_once.job_id)
+        assert (again.status, again.attempt) == ("completed", 2)
+        assert (await job_when(app, waiting.job_id, lambda job: job.status != "queued")).attempt == 1
+
+
+async def test_a_job_that_never_lets_the_service_live_is_tried_no_more_than_so_often(app: App, tmp_path: Path) -> None:
+    job = await crashed(app, "book", tmp_path / "book", ATTEMPTS_MAX - 1)
+    async with open_runner(app):
+        again = await ended(app, job.job_id)
+    assert (again.status, again.attempt) == ("completed", ATTEMPTS_MAX), "the last attempt is made, too"
 
 
 async def test_a_bug_in_one_job_is_written_into_it_and_the_next_one_runs(
@@ -264,17 +345,17 @@ async def test_a_bug_in_one_job_is_written_into_it_and_the_next_one_runs(
     write_book(tmp_path / "book", LESSONS)
     embedder.broken = True
     async with open_runner(app) as runner:
-        failed = await ended(app, (await runner.trigger("book")).job_id)
+        failed = await ran(app, runner)
         assert failed.error_message == "bug: ZeroDivisionError"
         embedder.broken, embedder.is_open = False, True
-        assert (await ended(app, (await runner.trigger("book")).job_id)).status == "completed"
+        assert (await ran(app, runner)).status == "completed"
     assert "ingestion.bug" in caplog.messages
 
 
 async def test_a_source_that_is_gone_fails_the_job_and_takes_nothing_away(app: App, tmp_path: Path) -> None:
     (tmp_path / "book").rename(tmp_path / "moved")
     async with open_runner(app) as runner:
-        job = await ended(app, (await runner.trigger("book")).job_id)
+        job = await ran(app, runner)
         with pytest.raises(SourceNotFound):
             await runner.changes("book")
     assert job.status == "failed"

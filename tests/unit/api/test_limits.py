@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
+from dataclasses import replace
 
 import anyio
 import httpx2
@@ -20,6 +21,7 @@ pytestmark = pytest.mark.anyio
 
 ANN = Caller(owner="key_ann", role="reader")
 BOB = Caller(owner="key_bob", role="reader")
+PAGE = Caller(owner="key_page", role="reader", rate_per_minute=3, streams_at_once=2)
 SLOW = Caller(owner="key_slow", role="reader", rate_per_minute=2, streams_at_once=2)
 
 
@@ -131,6 +133,52 @@ def test_after_the_rate_of_a_key_was_lowered_the_wait_is_still_right(limiter: Li
     assert wait_of(limiter, SLOW) == 58  # until the fourth of the five has left
     time.now += 58
     assert is_admitted(limiter, SLOW)
+
+
+def at(address: str) -> Caller:
+    return replace(PAGE, address=address)
+
+
+def test_a_key_in_a_page_has_its_rate_at_each_address(limiter: Limiter) -> None:
+    assert admitted(limiter, at("192.0.2.1"), 10) == 3
+    assert admitted(limiter, at("192.0.2.2"), 10) == 3
+    with pytest.raises(TooManyRequests, match="Each address that uses this key may ask 3 times a minute"):
+        limiter.admit(at("192.0.2.1"))
+
+
+def test_a_key_in_a_page_has_ten_times_its_rate_at_all_addresses_together(limiter: Limiter, time: StoppedTime) -> None:
+    for number in range(10):
+        assert admitted(limiter, at(f"192.0.2.{number}"), 3) == 3
+        time.now += 1
+    assert wait_of(limiter, at("192.0.2.99")) == 50
+    before = limiter.remembered
+    assert admitted(limiter, at("192.0.2.98"), 100) == 0
+    assert limiter.remembered == before, "addresses that were refused take no memory"
+    assert is_admitted(limiter, ANN)
+    time.now += 50
+    assert limiter.admit(at("192.0.2.99")) == RateState(limit=3, remaining=2, reset_seconds=1)
+
+
+def test_what_an_address_is_told_to_have_left_the_key_has_left_too(limiter: Limiter) -> None:
+    for number in range(9):
+        admitted(limiter, at(f"192.0.2.{number}"), 3)
+    admitted(limiter, at("192.0.2.10"), 2)
+    assert limiter.admit(at("192.0.2.11")).remaining == 0, "the last of the key's thirty"
+
+
+def test_a_key_in_a_page_has_its_streams_at_each_address_and_ten_times_as_many_together(limiter: Limiter) -> None:
+    with ExitStack() as streams:
+        for number in range(10):
+            for _ in range(2):
+                streams.enter_context(limiter.stream(at(f"192.0.2.{number}")))
+            if number == 0:
+                with pytest.raises(TooManyRequests, match="Each address that uses this key may have 2 streams"):
+                    streams.enter_context(limiter.stream(at("192.0.2.0")))
+        with pytest.raises(TooManyRequests, match="This key may have 20 streams"):
+            streams.enter_context(limiter.stream(at("192.0.2.99")))
+        assert limiter.open_streams == 20
+    assert limiter.open_streams == 0
+    assert not limiter._streams, "nothing is kept of those that ended"
 
 
 def test_a_rate_of_nought_is_no_limit_and_says_nothing(limiter: Limiter) -> None:

@@ -85,11 +85,16 @@ class MiniLM:
 
     facts = EmbedderFacts(name=NAME, fingerprint=FINGERPRINT, size=SIZE, calibration=CALIBRATION, local=True)
 
-    def __init__(self, *, cache: Path, model_dir: Path | None = None, workers: int | None = None) -> None:
+    def __init__(
+        self, *, cache: Path, model_dir: Path | None = None, workers: int | None = None, inline: bool = False
+    ) -> None:
+        """`inline`: one question at a time is asked, so that nobody is held up while a short one is embedded."""
         self._cache = cache
         self._model_dir = model_dir
         self._workers = workers or os.cpu_count() or 1
         self._limiter = anyio.CapacityLimiter(1)
+        self._query_limiter = anyio.CapacityLimiter(self._workers)
+        self._inline = inline
 
     @cached_property
     def _run(self) -> Callable[[str], Any]:
@@ -126,9 +131,9 @@ class MiniLM:
         return await anyio.to_thread.run_sync(partial(self._embed_all, list(texts)), limiter=self._limiter)
 
     async def embed_query(self, text: str) -> Vector:
-        if len(text) <= INLINE_CHARACTERS and "_run" in self.__dict__:
+        if self._inline and len(text) <= INLINE_CHARACTERS and "_run" in self.__dict__:
             return self._embed_one(text)
-        return await anyio.to_thread.run_sync(self._embed_one, text)
+        return await anyio.to_thread.run_sync(self._embed_one, text, limiter=self._query_limiter)
 
     def _embed_all(self, texts: list[str]) -> list[Vector]:
         if not texts:

@@ -10,6 +10,7 @@ from pydantic import SecretStr
 CONNECT_SECONDS = 10.0
 LINE_BYTES = 2**22  #: one chunk of an answer
 ANSWER_BYTES = 2**25  #: a whole answer; its text is cut long before
+LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=100)  #: who asks is limited, not the answering
 ERROR_BYTES = 2**16  #: enough to see what kind of error it is
 
 
@@ -26,6 +27,7 @@ def model_endpoint(key: SecretStr, url: str) -> AsyncOpenAI:
         follow_redirects=False,  # the question and the book go to the configured address and nowhere else
         headers={"Accept-Encoding": "identity"},  # a small body could unpack to a huge one
         cookies=no_cookies,
+        limits=LIMITS,
         event_hooks={"response": [_bound]},
     )
     return AsyncOpenAI(api_key=key.get_secret_value(), base_url=url, max_retries=0, timeout=timeout, http_client=wire)

@@ -22,7 +22,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _TRIES = 3
-_CHECKED_AT_OPEN = ("books", "lessons", "jobs")  # small and precious; the embeddings can be made again
+# Small and precious. Embeddings can be made again; threads and what was asked grow with the readers, and a check reads
+# all of a table.
+_CHECKED_AT_OPEN = ("books", "lessons", "jobs", "api_keys")
 _GOODBYE_SECONDS = 5
 
 

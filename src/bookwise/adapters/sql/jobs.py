@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Update, and_, case, insert, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Update, and_, case, delete, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.rows import job_counters, job_from, outcome_from, outcome_row
-from bookwise.adapters.sql.tables import job_outcomes, jobs
+from bookwise.adapters.sql.tables import COUNTERS, job_outcomes, jobs
 from bookwise.domain.errors import Conflict, InvalidInput, JobAlreadyRunning, NotFound
 from bookwise.domain.jobs import IngestionJob, IngestionMode, JobStatus, LessonOutcome
 
@@ -72,8 +72,18 @@ class SqlJobs:
     async def outcomes(self, job_id: int) -> list[LessonOutcome]:
         return await self._database.read(_outcomes, job_id)
 
+    async def requeue(self, job_id: int) -> IngestionJob:
+        return await self._database.write(_requeue, job_id)
+
+    async def left_behind(self) -> list[IngestionJob]:
+        query = select(jobs).where(self._left()).order_by(jobs.c.job_id)
+        return await self._database.read(lambda connection: list(map(job_from, connection.execute(query))))
+
+    def _left(self) -> ColumnElement[bool]:
+        return and_(jobs.c.status.in_(_ACTIVE), jobs.c.holder == self._holder)
+
     async def interrupt_running(self) -> int:
-        left = and_(jobs.c.status.in_(_ACTIVE), jobs.c.holder == self._holder)
+        left = self._left()
         query = select(jobs.c.job_id).where(left).limit(1)
         if await self._database.read(lambda connection: connection.execute(query).first()) is None:
             return 0  # the usual case, and it costs no write at every start
@@ -105,6 +115,13 @@ def _move(connection: Connection, job_id: int, change: Update, *, before: tuple[
             advice="Read the job again: another process has moved it.",
         )
     return job_from(row)
+
+
+def _requeue(connection: Connection, job_id: int) -> IngestionJob:
+    again = {name: 0 for name in COUNTERS} | {"status": "queued", "started_at": None, "attempt": jobs.c.attempt + 1}
+    job = _move(connection, job_id, update(jobs).values(again), before=("running",))
+    connection.execute(delete(job_outcomes).where(job_outcomes.c.job_id == job_id))
+    return job
 
 
 def _progress(connection: Connection, job: IngestionJob, outcomes: Sequence[LessonOutcome]) -> None:

@@ -3,12 +3,12 @@
 import re
 import secrets
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from hmac import compare_digest
 from typing import Any
 
-from sqlalchemy import Connection, Row, Update, insert, select, update
+from sqlalchemy import Connection, Row, Update, insert, null, or_, select, update
 
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.tables import api_keys
@@ -18,6 +18,7 @@ from bookwise.ingestion.discovery.names import is_slug
 
 NAME_MAX = 100
 RATE_MAX = 100_000
+GRACE_MAX_DAYS = 90
 
 _SECRET_BYTES = 32
 _SECRET = re.compile(r"bw_[A-Za-z0-9_-]{43}")
@@ -68,35 +69,43 @@ class SqlKeys:
     async def key(self, secret: str) -> ApiKey | None:
         if not _SECRET.fullmatch(secret):
             return None
-        return await self._database.read(_working_key, _hashed(secret))
+        return await self._database.read(_working_key, _hashed(secret), self._clock())
 
     async def revoke(self, key_id: str) -> ApiKey:
         return await self._database.write(_revoke, key_id, self._clock())
 
-    async def rotate(self, key_id: str) -> tuple[ApiKey, str]:
-        secret = _new_secret()
-        return await self._database.write(_rotate, key_id, _hashed(secret)), secret
+    async def rotate(self, key_id: str, *, grace_seconds: float = 0) -> tuple[ApiKey, str]:
+        secret, now = _new_secret(), self._clock()
+        until = now + _checked_grace(grace_seconds) if grace_seconds else None
+        return await self._database.write(_rotate, key_id, _hashed(secret), until), secret
 
     async def any_active(self) -> bool:
         query = select(api_keys.c.key_id).where(api_keys.c.revoked_at.is_(None)).limit(1)
         return await self._database.read(lambda connection: connection.execute(query).first() is not None)
 
 
-def _working_key(connection: Connection, secret_hash: str) -> ApiKey | None:
-    query = select(api_keys).where(api_keys.c.secret_hash == secret_hash)
-    row = connection.execute(query).first()
-    if row is None or not compare_digest(row.secret_hash, secret_hash) or row.revoked_at is not None:
+def _working_key(connection: Connection, secret_hash: str, now: datetime) -> ApiKey | None:
+    known = or_(api_keys.c.secret_hash == secret_hash, api_keys.c.previous_hash == secret_hash)
+    row = connection.execute(select(api_keys).where(known)).first()
+    if row is None or row.revoked_at is not None:
         return None
-    return _key_from(row)
+    if compare_digest(row.secret_hash, secret_hash):
+        return _key_from(row)
+    in_grace = row.previous_until is not None and now < row.previous_until
+    return _key_from(row) if in_grace and compare_digest(row.previous_hash, secret_hash) else None
 
 
 def _revoke(connection: Connection, key_id: str, now: datetime) -> ApiKey:
-    revoked = _changed(connection, key_id, update(api_keys).values(revoked_at=now))
+    ended = {"revoked_at": now, "previous_hash": None, "previous_until": None}
+    revoked = _changed(connection, key_id, update(api_keys).values(ended))
     return revoked or _existing(connection, key_id)  # one that is revoked already stays as it is
 
 
-def _rotate(connection: Connection, key_id: str, secret_hash: str) -> ApiKey:
-    rotated = _changed(connection, key_id, update(api_keys).values(secret_hash=secret_hash))
+def _rotate(connection: Connection, key_id: str, secret_hash: str, until: datetime | None) -> ApiKey:
+    """The hash that goes keeps its place until then; without a time it is not kept at all."""
+    previous = null() if until is None else api_keys.c.secret_hash
+    values = {"secret_hash": secret_hash, "previous_hash": previous, "previous_until": until}
+    rotated = _changed(connection, key_id, update(api_keys).values(values))
     if rotated is None:
         key = _existing(connection, key_id)
         raise Conflict(f"The key {key.id} is revoked and stays so.", advice="Create a new key instead.")
@@ -130,6 +139,7 @@ def _key_from(row: Row[Any]) -> ApiKey:
         rate_per_minute=row.rate_per_minute,
         created_at=row.created_at,
         revoked_at=row.revoked_at,
+        previous_until=row.previous_until,
     )
 
 
@@ -184,3 +194,11 @@ def _checked_rate(rate: int) -> int:
             f"A key may ask 1 to {RATE_MAX:,} times a minute, not {rate:,} times.", advice="Choose another rate."
         )
     return rate
+
+
+def _checked_grace(seconds: float) -> timedelta:
+    if not 0 < seconds <= GRACE_MAX_DAYS * 24 * 3600:
+        raise InvalidInput(
+            f"An old secret may work on for up to {GRACE_MAX_DAYS} days.", advice="Choose another time of grace."
+        )
+    return timedelta(seconds=seconds)

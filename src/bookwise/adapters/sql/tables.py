@@ -91,6 +91,7 @@ jobs = Table(
     Column("started_at", Moment),
     Column("completed_at", Moment),
     Column("error_message", Remark),
+    Column("attempt", Integer, nullable=False, server_default=text("1")),  # one more after each start that broke off
     CheckConstraint(" AND ".join(f"{name} >= 0" for name in COUNTERS), name="counters"),
     CheckConstraint("(completed_at IS NULL) = (status IN ('queued', 'running'))", name="completed_at"),
     CheckConstraint("status <> 'completed' OR files_processed + files_skipped = total_files", name="files"),
@@ -175,6 +176,45 @@ api_keys = Table(
     Column("secret_hash", Words, nullable=False),  # SHA-256 in hex; the secret itself is kept nowhere
     Column("created_at", Moment, nullable=False),
     Column("revoked_at", Moment),
+    Column("previous_hash", Words),  # of the secret before the last rotation, which still works for a while
+    Column("previous_until", Moment),
     CheckConstraint("role IN ('reader', 'admin')", name="role"),
     Index("uq_api_keys_secret_hash", "secret_hash", unique=True),
+    Index("uq_api_keys_previous_hash", "previous_hash", unique=True),
+)
+
+asked_questions = Table(
+    "asked_questions",
+    metadata,
+    Column("answer_id", Uuid(as_uuid=False), primary_key=True),
+    Column("book_id", Words, nullable=False),  # no foreign key: what readers asked outlives the book
+    Column("owner", Words, nullable=False),
+    # A reader who deletes a thread deletes what it asked.
+    Column("thread_id", Uuid(as_uuid=False), ForeignKey("conversation_threads.thread_id", ondelete="CASCADE")),
+    Column("asked_at", Moment, nullable=False),
+    Column("question", Remark, nullable=False),
+    Column("outcome", Words, nullable=False),
+    Column("reason", Words, nullable=False),
+    Column("level", Words, nullable=False),
+    Column("lessons", Json, nullable=False),  # that the answer quotes: lesson_id, title, url
+    Column("thumb", Words),
+    Column("comment", Remark, nullable=False, server_default=text("''")),
+    Column("rated_at", Moment),
+    CheckConstraint("thumb IN ('up', 'down')", name="thumb"),
+    Index("ix_asked_questions_book_id", "book_id", "asked_at"),
+    Index("ix_asked_questions_thread_id", "thread_id"),
+)
+
+kept_responses = Table(
+    "kept_responses",
+    metadata,
+    Column("owner", Words, primary_key=True),
+    Column("idempotency_key", Words, primary_key=True),
+    Column("fingerprint", Words, nullable=False),  # of the request it belongs to
+    Column("claimed_at", Moment, nullable=False),
+    Column("claimed_until", Moment, nullable=False),  # then whoever claimed it is gone, unless there is a status
+    Column("status", Integer),  # none while the request runs
+    Column("headers", Json),
+    Column("body", LargeBinary),
+    Index("ix_kept_responses_claimed_at", "claimed_at"),
 )

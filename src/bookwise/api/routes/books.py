@@ -4,10 +4,9 @@ from datetime import datetime
 
 from fastapi import APIRouter, Request
 
-from bookwise.api.access import Reader
+from bookwise.api.access import Reader, VisibleBooks
 from bookwise.api.service import Service, service_of
 from bookwise.api.strict_json import StrictRoute
-from bookwise.api.tools import VisibleBooks
 from bookwise.domain.access import Caller
 from bookwise.domain.books import Book
 from bookwise.retrieval.choose import chosen_book
@@ -40,7 +39,7 @@ class BooksResponse(Shape):
     books: tuple[ListedBook, ...]
 
 
-@router.get("/books")
+@router.get("/books", summary="List the books")
 async def books(request: Request, caller: Reader) -> BooksResponse:
     """The books you may ask about."""
     service = service_of(request)

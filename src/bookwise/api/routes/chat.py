@@ -9,19 +9,21 @@ from fastapi import APIRouter, Body, Request, Response
 from bookwise.answering.ask import final
 from bookwise.answering.converse import converse
 from bookwise.api.access import Reader, require_book
+from bookwise.api.idempotency import IdempotentRoute
 from bookwise.api.limits import limiter_of
+from bookwise.api.noting import Asking, noted
+from bookwise.api.problems import documented
 from bookwise.api.routes.books import book_for
 from bookwise.api.service import Service, service_of
 from bookwise.api.sse import EventStream, Frame, answer_frames, error_frame
-from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
-from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished
+from bookwise.domain.answers import AnswerEvent
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound
 from bookwise.domain.threads import Thread
-from bookwise.schemas.answers import account_of
 from bookwise.schemas.chat import ChatRequest, ChatResponse
+from bookwise.schemas.wire import new_id
 
-router = APIRouter(prefix="/chat", tags=["chat"], route_class=StrictRoute)
+router = APIRouter(prefix="/chat", tags=["chat"], route_class=IdempotentRoute)
 
 EXAMPLES = {
     "first": {
@@ -44,34 +46,50 @@ event: content
 data: {"delta": "A node is a process that computes. [1] "}
 
 event: done
-data: {"response": "…", "sources": [], "session_id": "…", "usage": {"total_tokens": 0}}
+data: {"response": "…", "sources": [], "session_id": "…", "answer_id": "…", "usage": {"total_tokens": 0}}
 
 """
-STREAMS: dict[int | str, dict[str, Any]] = {
+STREAMS: dict[int | str, dict[str, Any]] = documented(404, 409) | {
     200: {
         "description": "Server-sent events `tool_call`, `retrieval` and `content`, then exactly one `done` (a "
         "ChatResponse with `usage`) or `error` (a problem). A silent stream sends comments.",
-        "content": {"text/event-stream": {"schema": {"type": "string"}, "example": STREAM}},
+        "headers": {
+            "X-Session-ID": {"description": "The session the question is asked in.", "schema": {"type": "string"}}
+        },
+        "content": {
+            "text/event-stream": {
+                "itemSchema": {
+                    "type": "object",
+                    "required": ["event", "data"],
+                    "properties": {
+                        "event": {"enum": ["tool_call", "retrieval", "content", "done", "error"]},
+                        "data": {"type": "string", "contentMediaType": "application/json"},
+                    },
+                },
+                "example": STREAM,
+            }
+        },
     },
     204: {"description": "A stream cannot be resumed (`Last-Event-ID`): the session holds what was said."},
 }
-RUNS: dict[int | str, dict[str, Any]] = {
+RUNS: dict[int | str, dict[str, Any]] = documented(404, 409) | {
     200: {"description": "The answer, or its stream where `stream` is true.", "model": ChatResponse}
     | {"content": STREAMS[200]["content"]}
 }
 Asked = Annotated[ChatRequest, Body(openapi_examples=EXAMPLES)]
 
 
-@router.post("/run", response_model=ChatResponse, responses=RUNS)
+@router.post("/run", response_model=ChatResponse, responses=RUNS, summary="Ask a question")
 async def run(request: Request, caller: Reader, asked: Asked) -> ChatResponse | Response:
     """Answers from the book and says where and how sure; refuses when the book has no answer."""
     if asked.stream:
         return _streamed(request, caller, asked)
-    async with aclosing(_conversation(asked, caller, service_of(request))) as events:
-        return ChatResponse.of(await final(events), session_id=asked.session_id)
+    answer_id = new_id()
+    async with aclosing(_conversation(asked, answer_id, caller, service_of(request))) as events:
+        return ChatResponse.of(await final(events), session_id=asked.session_id, answer_id=answer_id)
 
 
-@router.post("/stream", response_class=Response, responses=STREAMS)
+@router.post("/stream", response_class=Response, responses=STREAMS, summary="Ask, and read while it is answered")
 async def stream(request: Request, caller: Reader, asked: Asked) -> Response:
     """The same answer while it is written. Who leaves stops it; what was said is kept, marked as incomplete."""
     if "last-event-id" in request.headers:
@@ -80,10 +98,11 @@ async def stream(request: Request, caller: Reader, asked: Asked) -> Response:
 
 
 def _streamed(request: Request, caller: Caller, asked: ChatRequest) -> EventStream:
-    service, session_id = service_of(request), asked.session_id
+    service, session_id, answer_id = service_of(request), asked.session_id, new_id()
 
     async def frames() -> AsyncGenerator[Frame]:
-        answer = answer_frames(_conversation(asked, caller, service), session_id)
+        events = _conversation(asked, answer_id, caller, service)
+        answer = answer_frames(events, session_id, answer_id=answer_id)
         with limiter_of(request).stream(caller):
             async with aclosing(answer):
                 async for frame in answer:
@@ -97,19 +116,21 @@ def _streamed(request: Request, caller: Caller, asked: ChatRequest) -> EventStre
     )
 
 
-async def _conversation(asked: ChatRequest, caller: Caller, service: Service) -> AsyncGenerator[AnswerEvent]:
-    """The events of one answer in the caller's thread, counted."""
+async def _conversation(
+    asked: ChatRequest, answer_id: str, caller: Caller, service: Service
+) -> AsyncGenerator[AnswerEvent]:
+    """The events of one answer in the caller's thread, noted."""
     if asked.engine is not None and asked.engine not in service.kit.engines:
         raise InvalidInput(
             f"The engine {asked.engine!r} is not set up here.", advice=f"Use {', '.join(service.kit.engines)}."
         )
     thread = await _thread(asked, caller, service)
     question = asked.question(thread.book_id)
-    talk = converse(question, thread.id, kit=service.kit, threads=service.app.threads, owner=caller.owner)
-    async with aclosing(talk) as events:
+    asking = Asking(question=question, owner=caller.owner, thread_id=thread.id, answer_id=answer_id)
+    threads = service.app.threads
+    talk = converse(question, thread.id, kit=service.kit, threads=threads, owner=caller.owner, answer_id=answer_id)
+    async with aclosing(noted(talk, asking, service)) as events:
         async for event in events:
-            if isinstance(event, AnswerFinished):
-                _count(event.answer, service)
             yield event
 
 
@@ -131,9 +152,3 @@ async def _thread(asked: ChatRequest, caller: Caller, service: Service) -> Threa
             advice="Leave session_id out to begin a new one.",
         )
     return thread
-
-
-def _count(answer: Answer, service: Service) -> None:
-    engine = answer.made.engine
-    service.metrics.answers.labels(account_of(answer).outcome, engine).inc()
-    service.metrics.answer_seconds.labels(engine).observe(answer.made.total_ms / 1e3)

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from time import perf_counter
+from typing import Any
 
 import anyio
 from fastapi import APIRouter, Request, Response
@@ -9,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from bookwise import __version__
 from bookwise.api.access import Admin, Reader
 from bookwise.api.limits import Limited
-from bookwise.api.problems import RESPONSES
+from bookwise.api.problems import ANYWHERE, KEYED
 from bookwise.api.routes.books import visible
 from bookwise.api.service import Service, service_of
 from bookwise.domain.answers import QUESTION_MAX, EngineName
@@ -105,13 +106,19 @@ async def _examined(check: Check) -> Dependency:
     return Dependency(ok=not code, latency_ms=round((perf_counter() - began) * 1e3, 2), code=code or None)
 
 
-@router.get(
-    "/health",
-    responses={
-        500: RESPONSES[500],
-        503: {"model": HealthResponse, "description": "Something it needs does not answer."},
-    },
-)
+UNWELL: dict[int | str, dict[str, Any]] = {
+    503: {"model": HealthResponse, "description": "Something it needs does not answer."}
+}
+FIGURE = 'bookwise_answers_total{engine="extractive",outcome="answered"} 3.0\n'
+FIGURES: dict[int | str, dict[str, Any]] = {
+    200: {
+        "description": "In Prometheus' own format.",
+        "content": {"text/plain": {"schema": {"type": "string"}, "example": FIGURE}},
+    }
+}
+
+
+@router.get("/health", summary="Check the service", responses=ANYWHERE | UNWELL)
 async def health(request: Request, response: Response) -> HealthResponse:
     """Needs no key. 200 when everything the service needs answers, else 503."""
     examination: Examination = request.app.state.examination
@@ -121,7 +128,7 @@ async def health(request: Request, response: Response) -> HealthResponse:
     return HealthResponse(live=True, ready=ready, dependencies=dependencies)
 
 
-@router.get("/info", dependencies=[Limited], responses=RESPONSES)
+@router.get("/info", dependencies=[Limited], responses=KEYED, summary="Describe the service")
 async def info(request: Request, caller: Reader) -> InfoResponse:
     """Versions, models, limits and counts."""
     service = service_of(request)
@@ -147,7 +154,13 @@ async def _counts(service: Service, books: list[str]) -> Counts:
     return Counts(books=len(books), lessons=len(records), chunks=sum(record.chunk_count for record in records))
 
 
-@router.get("/metrics", dependencies=[Limited], response_class=Response, responses=RESPONSES)
+@router.get(
+    "/metrics",
+    dependencies=[Limited],
+    response_class=Response,
+    responses=KEYED | FIGURES,
+    summary="Read the figures",
+)
 async def metrics(request: Request, caller: Admin) -> Response:
     """Figures for Prometheus."""
     return Response(service_of(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -2,15 +2,16 @@
 
 import hashlib
 import hmac
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Header, Query, Request, Response
+from fastapi import APIRouter, Body, Header, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from bookwise.api.access import Admin, require_book
+from bookwise.api.idempotency import IdempotentRoute
 from bookwise.api.ingesting import Difference
+from bookwise.api.problems import documented
 from bookwise.api.service import Service, service_of
-from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
 from bookwise.domain.errors import InvalidInput, NotFound, Unauthenticated
 from bookwise.domain.jobs import IngestionJob as Job
@@ -23,7 +24,7 @@ DELIVERY_ID_MAX = 100
 
 BookId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 
-router = APIRouter(prefix="/ingestion", tags=["ingestion"], route_class=StrictRoute)
+router = APIRouter(prefix="/ingestion", tags=["ingestion"], route_class=IdempotentRoute)
 
 
 class TriggerRequest(Shape):
@@ -96,8 +97,39 @@ class _Push(BaseModel):
     repository: _Repository
 
 
-@router.post("/trigger", status_code=202)
-async def trigger(asked: TriggerRequest, caller: Admin, request: Request, response: Response) -> IngestionJob:
+EXAMPLES = {"incremental": {"summary": "Only what changed", "value": {"book_id": "physical-ai-robotics"}}}
+STARTED: dict[int | str, dict[str, Any]] = {
+    202: {
+        "description": "The job, which runs on its own.",
+        "headers": {"Location": {"description": "Where to watch it.", "schema": {"type": "string"}}},
+    }
+}
+RECEIVED: dict[int | str, dict[str, Any]] = {
+    200: {"model": WebhookReceipt, "description": "Nothing is left to do: a ping, or a delivery that was seen before."},
+    202: {"description": "Accepted, or of no interest here."},
+}
+PUSH: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "description": "A delivery as GitHub sends it.",
+        "content": {
+            "application/json": {
+                "schema": {"type": "object"},
+                "examples": {
+                    "push": {
+                        "summary": "A push to the branch the book is written on",
+                        "value": {"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}},
+                    }
+                },
+            }
+        },
+    }
+}
+Triggering = Annotated[TriggerRequest, Body(openapi_examples=EXAMPLES)]
+
+
+@router.post("/trigger", status_code=202, summary="Ingest a book again", responses=STARTED | documented(404, 409))
+async def trigger(asked: Triggering, caller: Admin, request: Request, response: Response) -> IngestionJob:
     """Starts to ingest a book from where it was ingested before; the job runs on its own."""
     require_book(caller, asked.book_id)
     job = await service_of(request).runner.trigger(asked.book_id, asked.mode)
@@ -105,7 +137,7 @@ async def trigger(asked: TriggerRequest, caller: Admin, request: Request, respon
     return IngestionJob.of(job)
 
 
-@router.get("/status/{job_id}")
+@router.get("/status/{job_id}", summary="Look up a job", responses=documented(404))
 async def status(job_id: int, caller: Admin, request: Request) -> JobStatusResponse:
     """A job, while it runs and after, with the outcome of each lesson."""
     service = service_of(request)
@@ -114,7 +146,7 @@ async def status(job_id: int, caller: Admin, request: Request) -> JobStatusRespo
     return JobStatusResponse(job=IngestionJob.of(job), lessons=tuple(map(LessonReport.of, lessons)))
 
 
-@router.get("/jobs")
+@router.get("/jobs", summary="List the jobs", responses=documented(404))
 async def jobs(
     caller: Admin,
     request: Request,
@@ -131,7 +163,7 @@ async def jobs(
     return JobsResponse(jobs=tuple(map(IngestionJob.of, newest)))
 
 
-@router.post("/jobs/{job_id}/cancel", status_code=202)
+@router.post("/jobs/{job_id}/cancel", status_code=202, summary="Cancel a job", responses=documented(404, 409))
 async def cancel(job_id: int, caller: Admin, request: Request) -> IngestionJob:
     """Ends a job after the lessons it is publishing; what is published stays."""
     service = service_of(request)
@@ -139,14 +171,20 @@ async def cancel(job_id: int, caller: Admin, request: Request) -> IngestionJob:
     return IngestionJob.of(await service.runner.cancel(job_id))
 
 
-@router.get("/changes")
+@router.get("/changes", summary="Preview the next ingest", responses=documented(404))
 async def changes(book_id: BookId, caller: Admin, request: Request) -> ChangesResponse:
     """What an ingest would do now: new, modified and deleted lessons."""
     require_book(caller, book_id)
     return ChangesResponse.of(book_id, await service_of(request).runner.changes(book_id))
 
 
-@router.post("/webhook/github", status_code=202, responses={200: {"model": WebhookReceipt}})
+@router.post(
+    "/webhook/github",
+    status_code=202,
+    summary="Take a delivery of GitHub",
+    responses=RECEIVED | documented(404, 409),
+    openapi_extra=PUSH,
+)
 async def github_webhook(
     request: Request,
     response: Response,

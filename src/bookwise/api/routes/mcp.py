@@ -1,6 +1,6 @@
 """POST /mcp: the tools for assistants over streamable HTTP."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
 from typing import Any
 
@@ -11,9 +11,11 @@ from starlette.types import Receive, Scope, Send
 
 from bookwise.api.access import Reader
 from bookwise.api.limits import Limited
+from bookwise.api.noting import Asking, noted
 from bookwise.api.service import Service
 from bookwise.api.tools import tool_server
 from bookwise.domain.access import Caller
+from bookwise.domain.answers import AnswerEvent, Question
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
 
@@ -27,7 +29,11 @@ def mount_mcp(app: FastAPI) -> None:
 @asynccontextmanager
 async def mcp_lifespan(app: Any) -> AsyncIterator[None]:
     service: Service = app.state.service
-    server = tool_server(lambda: nullcontext(service.kit), service.settings, _caller_of)
+
+    def note(events: AsyncGenerator[AnswerEvent], question: Question, caller: Caller) -> AsyncGenerator[AnswerEvent]:
+        return noted(events, Asking(question=question, owner=caller.owner), service)
+
+    server = tool_server(lambda: nullcontext(service.kit), service.settings, _caller_of, note=note)
     app.state.mcp = StreamableHTTPSessionManager(
         server,
         stateless=True,  # every request says who sends it; nothing is remembered that another could take over

@@ -1,25 +1,24 @@
-"""/v1: a book as a model that clients of OpenAI's chat completions can already talk to. Nothing is stored."""
+"""/v1: a book as a model that clients of OpenAI's chat completions can already talk to. No thread is stored."""
 
 import json
 import re
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from time import time
-from typing import Any, Literal
+from typing import Annotated, Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Body, Path, Request, Response
 from fastapi.responses import JSONResponse
-from pydantic import BaseModel, Field
 
 from bookwise.answering import phrases
 from bookwise.answering.ask import ask, final
 from bookwise.answering.marks import marks
 from bookwise.api.access import Reader
 from bookwise.api.limits import limiter_of
-from bookwise.api.problems import Problem
+from bookwise.api.noting import Asking, noted
+from bookwise.api.problems import Problem, documented
 from bookwise.api.routes.books import book_for, visible
 from bookwise.api.service import Service, service_of
 from bookwise.api.sse import EventStream, Frame
@@ -27,14 +26,19 @@ from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
 from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, EvidenceFound, Passage, Question, Said
 from bookwise.domain.books import Book
-from bookwise.domain.errors import InvalidInput, ModelUnavailable
-from bookwise.domain.threads import LIVE_MESSAGES_MAX, Message
+from bookwise.domain.errors import ModelUnavailable
 from bookwise.schemas.answers import Account, account_of
+from bookwise.schemas.completions import (
+    CLOSEST,
+    RULE,
+    SOURCES,
+    ChatCompletion,
+    CompletionRequest,
+    ModelCard,
+    ModelList,
+)
 
 ANY_BOOK = "bookwise"
-RULE = "\n\n---\n"
-SOURCES = "**Sources:**"
-CLOSEST = "**Closest in the book:**"
 DONE = Frame(b"data: [DONE]\n\n", last=True)
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>&|~#])")
@@ -42,67 +46,29 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>&|~#])")
 router = APIRouter(prefix="/v1", tags=["openai"], route_class=StrictRoute)
 
 
-class Part(BaseModel):
-    """A piece of a message that is not given as one string."""
-
-    type: str
-    text: str = ""
-
-
-class ChatMessage(BaseModel):
-    """One message of the request; what is not text is refused when it is read."""
-
-    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
-    content: str | list[Part] | None = None
-
-    @property
-    def text(self) -> str:
-        if self.content is None or isinstance(self.content, str):
-            return self.content or ""
-        foreign = sorted({part.type for part in self.content} - {"text", "input_text", "output_text", "refusal"})
-        if foreign:
-            raise InvalidInput(f"A message holds {', '.join(foreign)}; only text is read.", advice="Send text parts.")
-        return "\n".join(part.text for part in self.content)
+EXAMPLES = {
+    "question": {
+        "summary": "A question to the only or the default book",
+        "value": {"model": ANY_BOOK, "messages": [{"role": "user", "content": "What is a node?"}]},
+    }
+}
+COMPLETIONS: dict[int | str, dict[str, Any]] = documented(404, 502, 504) | {
+    200: {
+        "model": ChatCompletion,
+        "description": "The answer, or its stream where `stream` is true.",
+        "content": {
+            "text/event-stream": {
+                "itemSchema": {"type": "object", "required": ["data"], "properties": {"data": {"type": "string"}}},
+                "example": "data: {…}\n\ndata: [DONE]\n\n",
+            }
+        },
+    }
+}
+Completing = Annotated[CompletionRequest, Body(openapi_examples=EXAMPLES)]
 
 
-class StreamOptions(BaseModel):
-    include_usage: bool | None = None
-
-
-class CompletionRequest(BaseModel):
-    """What is read of a request. Temperature, tools, token limits and the like are accepted and have no effect."""
-
-    model: str = Field(max_length=200, description="A book's id; `bookwise` for the only or the default book.")
-    messages: list[ChatMessage] = Field(min_length=1)
-    stream: bool | None = None
-    stream_options: StreamOptions | None = None
-
-    @property
-    def wants_usage(self) -> bool:
-        return bool(self.stream_options and self.stream_options.include_usage)
-
-    def split(self) -> tuple[str, list[Message]]:
-        """The last user's message, and what was said before it. Instructions are left out: the book answers."""
-        said = [message for message in self.messages if message.role in ("user", "assistant")]
-        while said and said[-1].role != "user":
-            said.pop()
-        if not said:
-            raise InvalidInput("There is no message of the role user.", advice="Ask the question in one.")
-        return said[-1].text, [_remembered(message) for message in said[:-1][-LIVE_MESSAGES_MAX:]]
-
-
-def _remembered(message: ChatMessage) -> Message:
-    """A message of the past; the list below an answer is no part of what was said."""
-    text = message.text
-    if message.role != "assistant":
-        return Message(role="user", content=text, timestamp=datetime.now(UTC))
-    before, _, after = text.rpartition(RULE)
-    is_ours = SOURCES in after or CLOSEST in after
-    return Message(role="assistant", content=before if is_ours else text, timestamp=datetime.now(UTC))
-
-
-@router.post("/chat/completions", response_model=None)
-async def complete(asked: CompletionRequest, request: Request, caller: Reader) -> Response:
+@router.post("/chat/completions", response_model=None, responses=COMPLETIONS, summary="Complete a chat from a book")
+async def complete(asked: Completing, request: Request, caller: Reader) -> Response:
     """Answers the last user message from the book that `model` names, with its sources below."""
     service = service_of(request)
     book = await _book(asked.model, service, caller)
@@ -113,10 +79,12 @@ async def complete(asked: CompletionRequest, request: Request, caller: Reader) -
         top_k=service.settings.agent_top_k,
         threshold=service.settings.agent_score_threshold,
     )
-    completion = Completion(book_id=book.id)
-    events = ask(question, service.kit, history=history)
+    asking = Asking(question=question, owner=caller.owner)
+    completion = Completion(book_id=book.id, answer_id=asking.answer_id)
+    events = noted(ask(question, service.kit, history=history), asking, service)
     if not asked.stream:
-        return JSONResponse(completion.whole(_account(await final(events))))
+        async with aclosing(events):
+            return JSONResponse(completion.whole(_account(await final(events))))
 
     async def frames() -> AsyncGenerator[Frame]:
         with limiter_of(request).stream(caller):
@@ -128,16 +96,16 @@ async def complete(asked: CompletionRequest, request: Request, caller: Reader) -
     return EventStream(frames(), ending=_error, service=service)
 
 
-@router.get("/models")
-async def models(request: Request, caller: Reader) -> dict[str, Any]:
+@router.get("/models", summary="List the books as models")
+async def models(request: Request, caller: Reader) -> ModelList:
     """The books the caller may see."""
     service = service_of(request)
     books = await visible(service, caller).books()
-    return {"object": "list", "data": [await _model(book, service) for book in books]}
+    return ModelList(data=tuple([await _model(book, service) for book in books]))
 
 
-@router.get("/models/{model}")
-async def model(model: str, request: Request, caller: Reader) -> dict[str, Any]:
+@router.get("/models/{model}", summary="Look up a book as a model", responses=documented(404))
+async def model(model: Annotated[str, Path(max_length=200)], request: Request, caller: Reader) -> ModelCard:
     """One book the caller may see."""
     service = service_of(request)
     return await _model(await _book(model, service, caller), service)
@@ -149,10 +117,10 @@ async def _book(model: str, service: Service, caller: Caller) -> Book:
     return await book_for(caller, book_id or None if name == ANY_BOOK else model, service)
 
 
-async def _model(book: Book, service: Service) -> dict[str, Any]:
+async def _model(book: Book, service: Service) -> ModelCard:
     moments = [moment for moment in await service.app.catalog.last_ingested(book.id) if moment]
     created = int(max(moments).timestamp()) if moments else 0
-    return {"id": book.id, "object": "model", "created": created, "owned_by": ANY_BOOK, "name": book.title}
+    return ModelCard(id=book.id, created=created, owned_by=ANY_BOOK, name=book.title)
 
 
 def _account(answer: Answer) -> Account:
@@ -168,6 +136,7 @@ class Completion:
     """One answer in the shapes of OpenAI's chat completions."""
 
     book_id: str
+    answer_id: str
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time()))
 
@@ -179,7 +148,7 @@ class Completion:
             "annotations": annotations(told),
         }
         choice = {"index": 0, "message": message, "finish_reason": _finish(told), "logprobs": None}
-        return self._object("chat.completion", [choice], usage=_usage(told), bookwise=_facts(told))
+        return self._object("chat.completion", [choice], usage=_usage(told), bookwise=self._facts(told))
 
     async def chunks(self, events: AsyncGenerator[AnswerEvent], *, with_usage: bool) -> AsyncGenerator[dict[str, Any]]:
         """The text as it comes, then what stands below it. Nothing before the book was searched: what fails until
@@ -199,9 +168,20 @@ class Completion:
     def _closing(self, told: Account, *, with_usage: bool) -> Iterator[dict[str, Any]]:
         if listed := below(told):
             yield self._chunk({"content": listed, "annotations": annotations(told)})
-        yield {**self._chunk({}, finish=_finish(told)), "bookwise": _facts(told)}
+        yield {**self._chunk({}, finish=_finish(told)), "bookwise": self._facts(told)}
         if with_usage:
             yield self._object("chat.completion.chunk", [], usage=_usage(told))
+
+    def _facts(self, told: Account) -> dict[str, Any]:
+        """What a program cannot read from the text."""
+        return {
+            "answer_id": self.answer_id,
+            "outcome": told.outcome,
+            "reason": told.reason,
+            "confidence": told.confidence.level,
+            "engine": told.made.engine,
+            "degraded": told.made.degraded,
+        }
 
     def _chunk(self, delta: Mapping[str, Any], *, finish: str | None = None) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
@@ -273,22 +253,10 @@ def _usage(told: Account) -> dict[str, int]:
     }
 
 
-def _facts(told: Account) -> dict[str, Any]:
-    """What a program cannot read from the text."""
-    return {
-        "outcome": told.outcome,
-        "reason": told.reason,
-        "confidence": told.confidence.level,
-        "engine": told.made.engine,
-        "degraded": told.made.degraded,
-    }
-
-
 def _frame(chunk: Mapping[str, Any]) -> Frame:
     return Frame(f"data: {json.dumps(chunk)}\n\n".encode())
 
 
 def _error(problem: Problem) -> Frame:
     """The last event of a stream that broke off, which OpenAI's clients raise as `APIError`."""
-    told = {"message": problem.detail, "type": problem.slug, "code": problem.code or problem.slug, "param": None}
-    return Frame(_frame({"error": told}).data, last=True)
+    return Frame(_frame({"error": problem.for_openai}).data, last=True)

@@ -6,6 +6,7 @@ from uuid import UUID
 from fastapi import APIRouter, Body, Query, Request
 
 from bookwise.api.access import Reader
+from bookwise.api.problems import documented
 from bookwise.api.routes.books import book_for, visible
 from bookwise.api.service import Service, service_of
 from bookwise.api.strict_json import StrictRoute
@@ -61,7 +62,7 @@ class LessonResponse(Shape):
         )
 
 
-@router.post("/search")
+@router.post("/search", summary="Search a book", responses=documented(404))
 async def search(
     request: Request, caller: Reader, wanted: Annotated[SearchQuery, Body(openapi_examples=EXAMPLES)]
 ) -> SearchResponse:
@@ -71,10 +72,13 @@ async def search(
     service = service_of(request)
     named = wanted.book_id if "book_id" in wanted.model_fields_set else None
     book = await book_for(caller, named, service)
-    return SearchResponse.of(await find(wanted.model_copy(update={"book_id": book.id}).query(), service.app.search_kit))
+    found = await find(wanted.model_copy(update={"book_id": book.id}).query(), service.app.search_kit)
+    if service.telemetry:
+        service.telemetry.searched(found)
+    return SearchResponse.of(found)
 
 
-@router.get("/context/{chunk_id}")
+@router.get("/context/{chunk_id}", summary="Read around a chunk", responses=documented(404))
 async def context(
     chunk_id: UUID,
     request: Request,
@@ -104,7 +108,7 @@ def _no_chunk(chunk_id: UUID) -> NotFound:
     )
 
 
-@router.get("/lesson/{parent_doc_id}")
+@router.get("/lesson/{parent_doc_id}", summary="Read a lesson", responses=documented(404))
 async def lesson(
     parent_doc_id: UUID,
     request: Request,

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
 from bookwise.api.access import Reader
+from bookwise.api.problems import documented
 from bookwise.api.service import service_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.schemas.chat import ConversationThread, Message
@@ -28,14 +29,14 @@ class HistoryResponse(Shape):
     offset: int = Field(description="How many older messages are left out.")
 
 
-@router.get("/{session_id}")
+@router.get("/{session_id}", summary="Read a session", responses=documented(404))
 async def session(session_id: SessionId, request: Request, caller: Reader) -> ConversationThread:
     """The thread with its newest messages, at most 50."""
     threads = service_of(request).app.threads
     return ConversationThread.of(await threads.thread(session_id, owner=caller.owner))
 
 
-@router.get("/{session_id}/history")
+@router.get("/{session_id}/history", summary="Page through a session", responses=documented(404))
 async def history(
     session_id: SessionId,
     request: Request,
@@ -55,7 +56,7 @@ async def history(
     )
 
 
-@router.delete("/{session_id}", status_code=204)
+@router.delete("/{session_id}", status_code=204, summary="Delete a session", responses=documented(404))
 async def remove(session_id: SessionId, request: Request, caller: Reader) -> None:
     """Deletes the thread with everything in it, for good."""
     await service_of(request).app.threads.remove(session_id, owner=caller.owner)

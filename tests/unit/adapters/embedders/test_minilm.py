@@ -1,6 +1,7 @@
 """The local embedder: real weights, real vectors."""
 
 from pathlib import Path
+from time import thread_time
 
 import pytest
 
@@ -34,6 +35,18 @@ async def test_a_text_has_the_same_vector_alone_and_beside_others(minilm: MiniLM
     texts = [f"{ANSWER} Number {n}. {OTHER * (n % 5)}" for n in range(24)]
     together = await minilm.embed_texts(texts)
     assert together == [await minilm.embed_query(text) for text in texts]
+
+
+async def test_questions_of_several_readers_are_embedded_beside_the_event_loop(minilm: MiniLM) -> None:
+    alone = MiniLM(cache=load_settings().cache_folder, inline=True)
+    vectors, seconds = set(), []
+    for embedder in (alone, minilm):
+        embedder.load()
+        before = thread_time()
+        vectors |= {await embedder.embed_query(QUESTION) for _ in range(20)}
+        seconds.append(thread_time() - before)
+    assert len(vectors) == 1
+    assert seconds[1] < seconds[0] / 2
 
 
 async def test_the_vectors_are_those_of_the_published_model(minilm: MiniLM) -> None:

@@ -1,5 +1,6 @@
 """What a reader gets from one call to a model."""
 
+import anyio
 import pytest
 from pydantic import SecretStr
 
@@ -8,7 +9,7 @@ from bookwise.adapters.openai.direct import DirectAnswerer
 from bookwise.answering.prompts import direct_messages
 from bookwise.domain.answers import Said, Usage
 from bookwise.domain.errors import Misconfigured
-from tests.support.scripted_http import scripted
+from tests.support.scripted_http import Reply, Request, answering, scripted
 from tests.support.scripted_model import KEY, MODEL, message, model_client, outcome, says, task
 
 pytestmark = pytest.mark.anyio
@@ -27,6 +28,27 @@ async def test_a_service_that_sends_no_figures_still_counts_as_one_call() -> Non
     async with scripted(says("A loop", tokens=None)) as server, model_client(server.url) as client:
         result = await outcome(DirectAnswerer(client), task())
     assert result.written.usage == Usage(calls=1)
+
+
+async def test_many_answers_are_written_at_once() -> None:
+    readers = 150
+    arrived = anyio.Event()
+
+    def waits_for_all(request: Request) -> Reply:
+        if len(server.requests) == readers:
+            arrived.set()
+        return Reply(fault="hang")
+
+    async with (
+        answering(waits_for_all) as server,
+        model_client(server.url) as client,
+        anyio.create_task_group() as asking,
+    ):
+        for _ in range(readers):
+            asking.start_soon(outcome, DirectAnswerer(client), task(within=60))
+        with anyio.fail_after(30):
+            await arrived.wait()
+        asking.cancel_scope.cancel()
 
 
 async def test_the_request_is_what_the_protocol_says() -> None:

@@ -1,0 +1,166 @@
+"""A request with an `Idempotency-Key` → done once; whoever sends it again gets the response it had."""
+
+import hashlib
+import json
+import logging
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import anyio
+from fastapi import Request, Response
+from starlette.types import Message, Receive, Scope, Send
+
+from bookwise.api.access import caller_of
+from bookwise.api.limits import limited
+from bookwise.api.problems import HttpProblem, Problem
+from bookwise.api.service import service_of
+from bookwise.api.sse import EventStream
+from bookwise.api.strict_json import Respond, StrictRoute
+from bookwise.domain.errors import BookwiseError
+from bookwise.ports import KeptResponse, ResponseStore
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotent-Replayed"
+KEY_MAX = 255
+SPARE_SECONDS = 60.0  #: a request may take so much longer than its answer
+DONE = b"event: done\n"
+
+PARAMETER: dict[str, Any] = {
+    "name": HEADER,
+    "in": "header",
+    "required": False,
+    "description": "A name you choose for this request, new for each one, as a quoted string. Sent again with the same "
+    "key and body within 24 hours, the request is not done again: the response is the one it had, with "
+    f"`{REPLAYED}: true`.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 512},
+    "example": '"8e03978e-40d5-43dd-bc93-6894a57f9324"',
+}
+
+_QUOTED = re.compile(r'"((?:[ !#-\[\]-~]|\\["\\])*)"')
+_BARE = re.compile(r"[A-Za-z0-9!#$%&'*+./:=@^_`|~-]+")
+
+logger = logging.getLogger("bookwise.api")
+
+
+class IdempotentRoute(StrictRoute):
+    """Where it reads a body, a route that is done once for each key of a caller."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if self.body_field is not None:
+            self.openapi_extra = {**(self.openapi_extra or {}), "parameters": [PARAMETER]}
+
+    async def answer(self, request: Request, respond: Respond) -> Response:
+        if self.body_field is None or HEADER not in request.headers:
+            return await respond(request)
+        key = _key_in(request.headers.getlist(HEADER))
+        caller = await caller_of(request)
+        await limited(request, caller)
+        service = service_of(request)
+        lease = service.settings.answer_timeout_seconds + SPARE_SECONDS
+        claim = _Claim(service.app.responses, caller.owner, key, until=anyio.current_time() + lease)
+        fingerprint = _fingerprint(request, await request.body())
+        kept = await claim.store.claim(caller.owner, key, fingerprint, lease_seconds=lease)
+        return await claim.fulfil(request, respond) if kept is None else _sent_again(kept)
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """A request that is ours to run, and a key that waits for its response."""
+
+    store: ResponseStore
+    owner: str
+    key: str
+    until: float  #: then it may be somebody else's
+
+    async def fulfil(self, request: Request, respond: Respond) -> Response:
+        try:
+            response = await respond(request)
+        except BaseException:
+            await self.settle(None)
+            raise
+        if isinstance(response, EventStream):
+            return _RecordedStream(response, self)
+        is_final = response.status_code in (200, 202) and not _is_interrupted(bytes(response.body))
+        await self.settle(_kept(response, bytes(response.body)) if is_final else None)
+        return response
+
+    async def settle(self, response: KeptResponse | None) -> None:
+        """Keeps the response; without one, whoever comes next with the key runs the request. What cannot be written
+        down changes nothing for whoever waits for the response."""
+        if anyio.current_time() >= self.until:
+            return
+        with anyio.CancelScope(shield=True):
+            try:
+                if response is None:
+                    await self.store.release(self.owner, self.key)
+                else:
+                    await self.store.keep(self.owner, self.key, response)
+            except BookwiseError as error:
+                logger.warning("response.not-kept", extra={"code": error.code})
+
+
+class _RecordedStream(Response):
+    """A stream that is kept as soon as it comes to its `done`; one that is cut off is not."""
+
+    def __init__(self, stream: EventStream, claim: _Claim) -> None:
+        self.status_code, self.raw_headers, self.background = stream.status_code, stream.raw_headers, None
+        self._stream, self._claim = stream, claim
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        sent, done = bytearray(), False
+
+        async def recorded(message: Message) -> None:
+            nonlocal sent, done
+            part = message.get("body", b"")
+            sent += part
+            if part.startswith(DONE):  # before it is sent: whoever has seen it can have it again
+                done = True
+                await self._claim.settle(_kept(self._stream, bytes(sent)))
+            await send(message)
+
+        try:
+            await self._stream(scope, receive, recorded)
+        finally:
+            if not done:
+                await self._claim.settle(None)
+
+
+def _key_in(headers: list[str]) -> str:
+    """The key: an RFC 8941 string, or the same without quotes where it has no need of them."""
+    given = headers[0].strip() if len(headers) == 1 else ""
+    if quoted := _QUOTED.fullmatch(given):
+        key = re.sub(r"\\(.)", r"\1", quoted[1])
+    else:
+        key = given if _BARE.fullmatch(given) else ""
+    if not 0 < len(key) <= KEY_MAX:
+        raise HttpProblem(
+            Problem(
+                slug="malformed-request",
+                detail=f"{HEADER} must be one quoted string of 1 to {KEY_MAX} printable ASCII characters.",
+                advice='Send a new UUID with each new request: "8e03978e-40d5-43dd-bc93-6894a57f9324".',
+            )
+        )
+    return key
+
+
+def _fingerprint(request: Request, body: bytes) -> str:
+    return hashlib.sha256(f"{request.method} {request.url.path}\n".encode() + body).hexdigest()
+
+
+def _is_interrupted(body: bytes) -> bool:
+    return bool(json.loads(body).get("outcome") == "interrupted")
+
+
+def _kept(response: Response, body: bytes) -> KeptResponse:
+    named = {name.decode("latin-1"): value.decode("latin-1") for name, value in response.raw_headers}
+    return KeptResponse(
+        status=response.status_code,
+        headers={name: value for name, value in named.items() if name != "content-length"},
+        body=body,
+    )
+
+
+def _sent_again(kept: KeptResponse) -> Response:
+    return Response(kept.body, status_code=kept.status, headers={**kept.headers, REPLAYED: "true"})

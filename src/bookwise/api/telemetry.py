@@ -1,0 +1,257 @@
+"""Requests, searches and answers → spans and figures by OpenTelemetry's conventions for HTTP and generative AI.
+
+Nothing of this runs unless a collector is configured. What a reader wrote and what the book says stays here, unless
+`BOOKWISE_OTEL_TEXTS` says otherwise."""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from time import perf_counter, time_ns
+from typing import Any
+from urllib.parse import urlsplit
+
+from opentelemetry import trace
+from opentelemetry.trace import Span, SpanKind, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bookwise import __version__
+from bookwise.adapters.telemetry import SERVICE, Exporting, exporting
+from bookwise.answering.ask import AskKit
+from bookwise.api.problems import request_id
+from bookwise.domain.answers import Answer, Passage, Question
+from bookwise.domain.search import Hit, SearchResult, Timings
+from bookwise.schemas.answers import Account, account_of
+from bookwise.settings import Settings
+
+#: As the conventions want them.
+REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
+OPERATION_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
+TOKENS = tuple(4**power for power in range(14))
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+PROVIDERS = {"openai": "openai", "cohere": "cohere"}
+
+Attributes = dict[str, str | int | float]
+
+
+@asynccontextmanager
+async def open_telemetry(settings: Settings, kit: AskKit) -> AsyncIterator["Telemetry | None"]:
+    """What records for the configured collector; None where there is none."""
+    if settings.otel_endpoint is None:
+        yield None
+        return
+    async with exporting(settings.otel_endpoint, version=__version__) as collector:
+        yield Telemetry(collector, settings, kit)
+
+
+class Traced:
+    """The border around all others: every request is a span, a child of the one its sender names."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        telemetry: Telemetry = scope["app"].state.service.telemetry
+        began, status = perf_counter(), 0
+
+        async def watched(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        span = telemetry.request(scope)
+        try:
+            with trace.use_span(span, record_exception=False, set_status_on_exception=False):
+                await self._app(scope, receive, watched)
+        finally:
+            telemetry.responded(span, scope, status, perf_counter() - began)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One thing done by or for a model, in nanoseconds of the wall clock."""
+
+    name: str
+    kind: SpanKind
+    start: int
+    end: int
+    facts: Attributes  #: on the span and on the figures
+    more: Attributes  #: on the span only
+    error: str = ""
+
+
+class Telemetry:
+    """Records what the service did. The spans of a search or an answer are made when it is finished, from the times
+    it tells: whoever searches and answers knows nothing of them."""
+
+    def __init__(self, collector: Exporting, settings: Settings, kit: AskKit) -> None:
+        self._tracer, meter = collector
+        self._texts = settings.otel_texts
+        self._engine = kit.engine
+        facts = kit.search.embedder.facts
+        self._embedder: Attributes = {
+            "gen_ai.provider.name": PROVIDERS.get(settings.embedder, SERVICE),
+            "gen_ai.request.model": facts.name,
+        }
+        self._embedder_size = facts.size
+        self._embedder_kind = SpanKind.INTERNAL if facts.local else SpanKind.CLIENT
+        self._model: Attributes = {
+            "gen_ai.provider.name": "openai",  # by its protocol; the address says whose service it is
+            "gen_ai.request.model": settings.openai_model,
+            **_server(settings.openai_base_url),
+        }
+        self._request_seconds = meter.create_histogram(
+            "http.server.request.duration", unit="s", explicit_bucket_boundaries_advisory=REQUEST_SECONDS
+        )
+        self._operation_seconds = meter.create_histogram(
+            "gen_ai.client.operation.duration", unit="s", explicit_bucket_boundaries_advisory=OPERATION_SECONDS
+        )
+        self._tokens = meter.create_histogram(
+            "gen_ai.client.token.usage", unit="{token}", explicit_bucket_boundaries_advisory=TOKENS
+        )
+
+    def request(self, scope: Scope) -> Span:
+        parent = TraceContextTextMapPropagator().extract(Headers(scope=scope))
+        return self._tracer.start_span(_method(scope), parent, SpanKind.SERVER)
+
+    def responded(self, span: Span, scope: Scope, status: int, seconds: float) -> None:
+        """Route and status only: what a reader wrote into the address may be a question or a key."""
+        facts: Attributes = {"http.request.method": _method(scope), "url.scheme": scope["scheme"]}
+        if route := getattr(scope.get("route"), "path", ""):
+            facts["http.route"] = route
+            span.update_name(f"{_method(scope)} {route}")
+        if status:
+            facts["http.response.status_code"] = status
+        if status >= 500:
+            facts["error.type"] = str(status)
+            span.set_status(StatusCode.ERROR)
+        self._request_seconds.record(seconds, facts, context=trace.set_span_in_context(span))
+        span.set_attributes({**facts, "bookwise.request_id": request_id.get()})
+        span.end()
+
+    def searched(self, found: SearchResult) -> None:
+        """A search that has just ended."""
+        query = found.query
+        texts = self._retrieval_texts(query.text, found.hits)
+        self._record_search(query.filter.book_id, query.limit, found.timings, ended=time_ns(), more=texts)
+
+    def answered(self, asked: Question, answer: Answer, *, thread_id: str | None = None) -> None:
+        """An answer that has just been finished."""
+        told, end = account_of(answer), time_ns()
+        thread: Attributes = {"gen_ai.conversation.id": thread_id} if thread_id else {}
+        trace.get_current_span().set_attributes(
+            {
+                **thread,
+                "bookwise.outcome": told.outcome,
+                "bookwise.engine": told.made.engine,
+                "bookwise.confidence": told.confidence.level,
+            }
+        )
+        retrieved = end - _ns(told.made.total_ms) + _ns(told.made.retrieval_ms)
+        if told.evidence and told.evidence.timings:
+            texts = self._retrieval_texts(told.evidence.question, told.evidence.passages)
+            self._record_search(
+                asked.book_id, asked.top_k, told.evidence.timings, ended=retrieved, more={**thread, **texts}
+            )
+        if told.made.engine != "extractive" or told.made.degraded:
+            self._record_model(asked, told, start=retrieved, end=end, more=thread)
+
+    def _record_search(self, book_id: str, top_k: int, timings: Timings, *, ended: int, more: Attributes) -> None:
+        start = ended - _ns(timings.total_ms)
+        facts: Attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": book_id}
+        retrieval = Operation(
+            name=f"retrieval {book_id}",
+            kind=SpanKind.INTERNAL,
+            start=start,
+            end=ended,
+            facts=facts,
+            more={"gen_ai.retrieval.top_k": top_k, **more},
+        )
+        embeddings = Operation(
+            name=f"embeddings {self._embedder['gen_ai.request.model']}",
+            kind=self._embedder_kind,
+            start=start,
+            end=start + _ns(timings.embed_ms),
+            facts={"gen_ai.operation.name": "embeddings", **self._embedder},
+            more={"gen_ai.embeddings.dimension.count": self._embedder_size},
+        )
+        self._record(embeddings, parent=self._record(retrieval))
+
+    def _record_model(self, asked: Question, told: Account, *, start: int, end: int, more: Attributes) -> None:
+        """The model's work as a whole: the agent may have called it several times."""
+        agent = (asked.engine or self._engine) == "agent"
+        facts: Attributes = {"gen_ai.operation.name": "invoke_agent" if agent else "chat", **self._model}
+        used = told.made.usage
+        usage: Attributes = {
+            "gen_ai.usage.input_tokens": used.prompt_tokens,
+            "gen_ai.usage.output_tokens": used.completion_tokens,
+        }
+        named: Attributes = {"gen_ai.agent.name": SERVICE} if agent else {}
+        operation = Operation(
+            name=f"invoke_agent {SERVICE}" if agent else f"chat {facts['gen_ai.request.model']}",
+            kind=SpanKind.INTERNAL if agent else SpanKind.CLIENT,
+            start=start,
+            end=end,
+            facts=facts,
+            more={**more, **named, **(usage if used.calls else {}), **self._model_texts(asked, told)},
+            error=told.made.degraded or (told.reason or "" if told.outcome == "interrupted" else ""),
+        )
+        self._record(operation)
+        if used.calls:
+            self._tokens.record(used.prompt_tokens, {**facts, "gen_ai.token.type": "input"})
+            self._tokens.record(used.completion_tokens, {**facts, "gen_ai.token.type": "output"})
+
+    def _record(self, operation: Operation, *, parent: Span | None = None) -> Span:
+        facts = {**operation.facts, **({"error.type": operation.error} if operation.error else {})}
+        context = trace.set_span_in_context(parent) if parent else None
+        attributes = {**facts, **operation.more}
+        span = self._tracer.start_span(operation.name, context, operation.kind, attributes, start_time=operation.start)
+        if operation.error:
+            span.set_status(StatusCode.ERROR)
+        self._operation_seconds.record((operation.end - operation.start) / 1e9, facts)
+        span.end(operation.end)
+        return span
+
+    def _retrieval_texts(self, query: str, found: Sequence[Hit | Passage]) -> Attributes:
+        if not self._texts:
+            return {}
+        documents = [{"id": one.chunk.id, "score": one.score, "content": one.chunk.text} for one in found]
+        return {"gen_ai.retrieval.query.text": query, "gen_ai.retrieval.documents": _json(documents)}
+
+    def _model_texts(self, asked: Question, told: Account) -> Attributes:
+        """The question and the answer; the passages stand at the retrieval."""
+        if not self._texts:
+            return {}
+        finish = "length" if told.made.truncated else "stop"
+        return {
+            "gen_ai.input.messages": _json([_message("user", asked.text)]),
+            "gen_ai.output.messages": _json([{**_message("assistant", told.text), "finish_reason": finish}]),
+        }
+
+
+def _message(role: str, text: str) -> dict[str, Any]:
+    return {"role": role, "parts": [{"type": "text", "content": text}]}
+
+
+def _json(value: Sequence[Mapping[str, Any]]) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _method(scope: Scope) -> str:
+    return scope["method"] if scope["method"] in METHODS else "_OTHER"
+
+
+def _server(url: str) -> Attributes:
+    parts = urlsplit(url)
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    return {"server.address": parts.hostname or "", "server.port": port}
+
+
+def _ns(milliseconds: float) -> int:
+    return int(milliseconds * 1e6)

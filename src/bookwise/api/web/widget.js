@@ -1,0 +1,548 @@
+// Asks a book and shows where the answer stands. One file, nothing to build, nothing loaded from elsewhere.
+//
+// On a book's site:  <script src="https://ask.example/widget.js" data-key="bw_…" data-book="my-book" defer></script>
+// On Bookwise's own page the script tag says data-page, and the chat fills the window.
+//
+// Whatever comes from a book, a reader or a model becomes text nodes, never HTML.
+(() => {
+  "use strict";
+
+  const script = document.currentScript;
+  const home = new URL(".", script.src);
+  const isPage = "page" in script.dataset;
+  const memory = `bookwise:${home.href}:${script.dataset.book || ""}`;
+
+  const STYLE = `
+    :host { --ink: #1c2330; --soft: #5b6472; --paper: #fff; --shade: #f3f5f8; --line: #dfe3ea; --accent: #2456c5;
+      --good: #1d7a46; --fair: #8a5a00; --bad: #a33a2a; color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+    @media (prefers-color-scheme: dark) {
+      :host { --ink: #e7eaf0; --soft: #a2abb9; --paper: #161a21; --shade: #20262f; --line: #343c48; --accent: #8db1ff;
+        --good: #6fd39b; --fair: #e9bb62; --bad: #ff9b8a; } }
+    * { box-sizing: border-box; }
+    .chat { display: flex; flex-direction: column; height: 100%; background: var(--paper); }
+    header { display: flex; gap: .75rem; align-items: center; padding: .7rem 1rem; border-bottom: 1px solid var(--line); }
+    header h1 { flex: 1; margin: 0; font-size: 1.05rem; }
+    button, select, input, textarea { font: inherit; color: inherit; }
+    button { cursor: pointer; border: 1px solid var(--line); border-radius: .5rem; background: var(--paper);
+      padding: .3rem .7rem; }
+    button:hover { border-color: var(--accent); }
+    :focus-visible { outline: 2px solid var(--accent); outline-offset: 2px; }
+    .log { flex: 1; overflow-y: auto; padding: 1rem; }
+    .log > * { max-width: 46rem; margin: 0 auto 1rem; }
+    .hello { color: var(--soft); }
+    .question { width: fit-content; max-width: 85%; margin-right: 0; padding: .5rem .9rem; border-radius: 1rem 1rem .2rem 1rem;
+      background: var(--accent); color: var(--paper); white-space: pre-wrap; overflow-wrap: anywhere; }
+    @media (min-width: 48rem) { .page .question { margin-right: calc(50% - 23rem); } }
+    .answer { overflow-wrap: anywhere; }
+    .answer p, .answer ul, .answer ol { margin: 0 0 .6rem; }
+    pre { overflow-x: auto; padding: .7rem .9rem; border-radius: .5rem; background: var(--shade); font-size: .88em; }
+    code { font-family: ui-monospace, monospace; font-size: .92em; }
+    :not(pre) > code { background: var(--shade); padding: .1em .3em; border-radius: .25em; }
+    table { border-collapse: collapse; display: block; overflow-x: auto; margin-bottom: .6rem; }
+    th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: left; }
+    .mark { font-size: .8em; vertical-align: super; line-height: 1; padding: 0 .2em; border: 0; background: none;
+      color: var(--accent); }
+    .facts { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; font-size: .85rem; color: var(--soft); }
+    .facts button { padding: .1rem .5rem; }
+    .facts button[aria-pressed="true"] { border-color: var(--accent); background: var(--shade); }
+    .level { font-weight: 600; }
+    .high, .medium { color: var(--good); } .low { color: var(--fair); } .insufficient { color: var(--soft); }
+    .sources { list-style: none; margin: .5rem 0; padding: 0; font-size: .9rem; }
+    .sources li { border-left: 3px solid var(--line); padding: .25rem .7rem; margin-bottom: .35rem; }
+    .sources li.pointed { border-color: var(--accent); background: var(--shade); }
+    .sources q { display: block; color: var(--soft); }
+    .sources a { color: var(--accent); }
+    .note { color: var(--soft); font-size: .9rem; }
+    .problem { color: var(--bad); }
+    .waiting::after { content: "…"; animation: blink 1.2s infinite; }
+    @keyframes blink { 50% { opacity: .2; } }
+    @media (prefers-reduced-motion: reduce) { .waiting::after { animation: none; } }
+    form { display: flex; gap: .5rem; align-items: flex-end; padding: .8rem 1rem; border-top: 1px solid var(--line);
+      width: 100%; max-width: 48rem; margin: 0 auto; }
+    textarea, input { flex: 1; border: 1px solid var(--line); border-radius: .6rem; padding: .5rem .7rem;
+      background: var(--paper); resize: none; min-width: 0; }
+    .send { background: var(--accent); border-color: var(--accent); color: var(--paper); padding: .5rem 1rem; }
+    .open { position: fixed; right: 1.2rem; bottom: 1.2rem; z-index: 2147483000; padding: .8rem 1.1rem; border-radius: 2rem;
+      background: var(--accent); border-color: var(--accent); color: var(--paper); box-shadow: 0 4px 16px #0004; }
+    .panel { position: fixed; right: 1.2rem; bottom: 1.2rem; z-index: 2147483001; width: min(26rem, calc(100vw - 2.4rem));
+      height: min(40rem, calc(100vh - 2.4rem)); border: 1px solid var(--line); border-radius: .9rem; overflow: hidden;
+      box-shadow: 0 8px 32px #0005; }
+    [hidden] { display: none !important; }
+  `;
+
+  const LEVELS = {
+    high: "The book says so clearly",
+    medium: "The book says so",
+    low: "The book says something close",
+    insufficient: "The book does not say",
+  };
+
+  /** An element with children; strings become text. */
+  function make(name, attributes = {}, ...children) {
+    const element = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) {
+      if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+      else if (value !== undefined && value !== null) element.setAttribute(key, value);
+    }
+    element.append(...children);
+    return element;
+  }
+
+  // ---- Markdown → nodes: what answers are made of, and nothing that could run ----
+
+  const INLINE = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[(\d+(?:,\s*\d+)*)\]|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)/g;
+
+  function inline(text, point) {
+    const nodes = [];
+    let end = 0;
+    for (const found of text.matchAll(INLINE)) {
+      nodes.push(text.slice(end, found.index));
+      end = found.index + found[0].length;
+      const [, , code, strong, stress, numbers, label, address] = found;
+      if (code !== undefined) nodes.push(make("code", {}, code.trim()));
+      else if (strong !== undefined) nodes.push(make("strong", {}, strong));
+      else if (stress !== undefined) nodes.push(make("em", {}, stress));
+      else if (numbers !== undefined) nodes.push(...numbers.split(/,\s*/).map((number) => mark(number, point)));
+      else nodes.push(link(address, label));
+    }
+    return [...nodes, text.slice(end)];
+  }
+
+  function mark(number, point) {
+    return make("button", { class: "mark", type: "button", "aria-label": `Source ${number}`, onclick: () => point(number) }, `[${number}]`);
+  }
+
+  function link(address, label) {
+    return make("a", { href: address, target: isPage ? "_blank" : "_top", rel: "noopener noreferrer" }, label);
+  }
+
+  /** A quotation as one would read it out; a table or a listing is better looked at in its place. */
+  function spoken(quote) {
+    if (!quote || /^\s*(\||```|~~~)/m.test(quote)) return "";
+    return quote.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "");
+  }
+
+  const cells = (line) => line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
+  const LIST = /^\s*(?:[-*+]|(\d+)[.)])\s+/;
+
+  /** Blocks of lines; each reader takes lines from the front and gives a node. */
+  function blocks(markdown, point) {
+    const lines = markdown.split("\n");
+    const nodes = [];
+    while (lines.length) {
+      if (!lines[0].trim()) lines.shift();
+      else if (/^\s*(```|~~~)/.test(lines[0])) nodes.push(fence(lines));
+      else if (lines[0].includes("|") && /^[\s|:-]+$/.test(lines[1] || "")) nodes.push(table(lines, point));
+      else if (LIST.test(lines[0])) nodes.push(list(lines, point));
+      else nodes.push(paragraph(lines, point));
+    }
+    return nodes;
+  }
+
+  function fence(lines) {
+    const [, indent, ticks] = lines.shift().match(/^(\s*)(`{3,}|~{3,})/);
+    const code = [];
+    while (lines.length && !lines[0].trim().startsWith(ticks)) code.push(lines.shift().replace(indent, ""));
+    lines.shift();
+    return make("pre", { tabindex: "0" }, make("code", {}, code.join("\n")));
+  }
+
+  function table(lines, point) {
+    const head = cells(lines.shift());
+    lines.shift();
+    const body = [];
+    while (lines.length && lines[0].includes("|")) body.push(cells(lines.shift()));
+    const row = (name, texts) => make("tr", {}, ...texts.map((text) => make(name, {}, ...inline(text, point))));
+    return make("table", {}, row("th", head), ...body.map((texts) => row("td", texts)));
+  }
+
+  function list(lines, point) {
+    const ordered = /^\s*\d/.test(lines[0]);
+    const items = [];
+    while (lines.length && (LIST.test(lines[0]) || /^\s{2,}\S/.test(lines[0]))) {
+      if (LIST.test(lines[0])) items.push([lines.shift().replace(LIST, "")]);
+      else items.at(-1).push(lines.shift().replace(/^\s{2,3}/, ""));
+    }
+    return make(ordered ? "ol" : "ul", {}, ...items.map((item) => make("li", {}, ...itemNodes(item, point))));
+  }
+
+  function itemNodes(item, point) {
+    return item.length === 1 ? inline(item[0], point) : blocks(item.join("\n"), point);
+  }
+
+  function paragraph(lines, point) {
+    const text = [];
+    while (lines.length && lines[0].trim() && !/^\s*(```|~~~)/.test(lines[0]) && !(text.length && LIST.test(lines[0]))) {
+      text.push(lines.shift());
+    }
+    const heading = text[0].match(/^#{1,6}\s+(.*)/);
+    return heading ? make("p", {}, make("strong", {}, heading[1])) : make("p", {}, ...inline(text.join(" "), point));
+  }
+
+  // ---- The service ----
+
+  /** What the service says went wrong, in its own words. */
+  class Problem extends Error {
+    constructor(body, status) {
+      super(body.detail || `The service answered ${status}.`);
+      this.status = status;
+      this.advice = body.advice || "";
+    }
+  }
+
+  const LOST = new Problem({ detail: "The connection was lost.", advice: "What was said so far is kept. Ask again when you are back." }, 0);
+
+  class Service {
+    key = script.dataset.key || sessionStorage.getItem(`${memory}:key`) || "";
+
+    keep(key) {
+      this.key = key;
+      sessionStorage.setItem(`${memory}:key`, key);
+    }
+
+    async call(path, options = {}) {
+      const headers = { ...(this.key && { Authorization: `Bearer ${this.key}` }), ...(options.body && { "Content-Type": "application/json" }) };
+      let response;
+      try {
+        response = await fetch(new URL(path, home), { ...options, headers, credentials: "omit", referrerPolicy: "no-referrer" });
+      } catch (error) {
+        throw error.name === "AbortError" ? error : LOST;
+      }
+      if (!response.ok) throw new Problem(await response.json().catch(() => ({})), response.status);
+      return response;
+    }
+
+    async json(path, options) {
+      return (await this.call(path, options)).json();
+    }
+
+    /** Server-sent events as [name, data]; a stream that just stops is a lost connection. */
+    async *events(path, body, signal) {
+      const response = await this.call(path, { method: "POST", body: JSON.stringify(body), signal });
+      const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+      let text = "";
+      for (;;) {
+        const { value, done } = await reader.read().catch((error) => { throw error.name === "AbortError" ? error : LOST; });
+        if (done) throw LOST;
+        text += value;
+        const whole = text.split("\n\n");
+        text = whole.pop();
+        for (const block of whole) {
+          const [, name] = block.match(/^event: (.*)$/m) || [];
+          const [, data] = block.match(/^data: (.*)$/m) || [];
+          if (!name) continue;
+          yield [name, JSON.parse(data)];
+          if (name === "done" || name === "error") return;
+        }
+      }
+    }
+  }
+
+  // ---- The chat ----
+
+  class Chat extends HTMLElement {
+    service = new Service();
+    session = localStorage.getItem(memory);
+    book = script.dataset.book;
+
+    connectedCallback() {
+      const root = this.attachShadow({ mode: "open" });
+      const sheet = new CSSStyleSheet();
+      sheet.replaceSync(STYLE);
+      root.adoptedStyleSheets = [sheet];
+      this.build(root);
+      if (isPage) this.start();
+    }
+
+    build(root) {
+      this.heading = make("h1", {}, script.dataset.title || "Ask the book");
+      this.books = make("select", { "aria-label": "Book", hidden: "", onchange: () => this.choose(this.books.value) });
+      const fresh = make("button", { type: "button", onclick: () => this.forget() }, "New");
+      const close = make("button", { type: "button", "aria-label": "Close", onclick: () => this.toggle(false) }, "✕");
+      const head = make("header", {}, this.heading, this.books, fresh, ...(isPage ? [] : [close]));
+      this.log = make("div", { class: "log", role: "log", "aria-live": "polite" });
+      this.input = make("textarea", { rows: "2", maxlength: "1000", "aria-label": "Your question", placeholder: "Ask about the book …" });
+      this.input.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); this.submit(); }
+      });
+      this.send = make("button", { class: "send", type: "submit" }, "Ask");
+      this.form = make("form", { onsubmit: (event) => { event.preventDefault(); this.submit(); } }, this.input, this.send);
+      this.panel = make("div", { class: isPage ? "chat page" : "chat panel", role: isPage ? null : "dialog", "aria-label": "Ask the book" }, head, this.log, this.form);
+      root.append(this.panel);
+      if (!isPage) this.float(root);
+    }
+
+    float(root) {
+      this.opener = make("button", { class: "open", type: "button", onclick: () => this.toggle(true) }, script.dataset.label || "Ask the book");
+      this.panel.hidden = true;
+      this.panel.addEventListener("keydown", (event) => { if (event.key === "Escape") this.toggle(false); });
+      root.append(this.opener);
+    }
+
+    toggle(shown) {
+      this.panel.hidden = !shown;
+      this.opener.hidden = shown;
+      if (!shown) return this.opener.focus();
+      if (!this.started) this.start();
+      this.input.focus();
+    }
+
+    async start() {
+      this.started = true;
+      try {
+        const { books } = await this.service.json("books");
+        this.offer(books);
+        await this.restore();
+      } catch (error) {
+        this.started = false;
+        if (error.status === 401 && isPage) this.askForKey();
+        else this.complain(error);
+      }
+    }
+
+    offer(books) {
+      const usual = books.find((book) => book.id === this.book) || books[0];
+      this.books.replaceChildren(...books.map((book) => make("option", { value: book.id }, book.title)));
+      this.books.hidden = books.length < 2 || Boolean(script.dataset.book);
+      if (!usual) return this.say("note", "There is no book here yet. Run: bookwise ingest PATH-TO-YOUR-BOOK");
+      this.book = usual.id;
+      this.books.value = usual.id;
+      this.entitle(usual.title);
+    }
+
+    entitle(title) {
+      this.heading.textContent = script.dataset.title || title;
+      if (isPage) document.title = `${title} · Bookwise`;
+      if (!this.log.childElementCount) this.say("hello", "Ask anything about this book. Answers come only from it, with the place; what it does not say is not answered.");
+    }
+
+    choose(book) {
+      this.forget();
+      this.book = book;
+      this.entitle(this.books.selectedOptions[0].textContent);
+    }
+
+    forget() {
+      this.stop?.abort();
+      this.session = null;
+      localStorage.removeItem(memory);
+      this.log.replaceChildren();
+      this.entitle(this.heading.textContent);
+      this.input.focus();
+    }
+
+    /** The thread as it was, after a reload. */
+    async restore() {
+      if (!this.session) return;
+      try {
+        const thread = await this.service.json(`session/${encodeURIComponent(this.session)}`);
+        if (thread.book_id && thread.book_id !== this.book) this.book = this.books.value = thread.book_id;
+        for (const message of thread.messages) {
+          if (message.role === "user") this.say("question", message.content);
+          else new Answer(this).restore(message);
+        }
+      } catch (error) {
+        if (error.status !== 404) throw error;
+        this.session = null;
+        localStorage.removeItem(memory);
+      }
+    }
+
+    askForKey() {
+      const key = make("input", { type: "password", autocomplete: "off", "aria-label": "API key", placeholder: "API key (bw_…)" });
+      const use = (event) => {
+        event.preventDefault();
+        this.service.keep(key.value.trim());
+        asking.remove();
+        this.form.hidden = false;
+        this.start();
+      };
+      const asking = make("form", { onsubmit: use }, key, make("button", { class: "send", type: "submit" }, "Use this key"));
+      this.say("note", "This service needs an API key. It is kept until you close this tab.");
+      this.form.hidden = true;
+      this.form.after(asking);
+      key.focus();
+    }
+
+    async submit() {
+      if (this.stop) return this.stop.abort();
+      const message = this.input.value.trim();
+      if (!message) return;
+      this.input.value = "";
+      this.say("question", message);
+      this.stop = new AbortController();
+      this.send.textContent = "Stop";
+      const answer = new Answer(this);
+      try {
+        await this.ask(message, answer);
+      } catch (error) {
+        if (error.name === "AbortError") answer.cut("Stopped.");
+        else { answer.cut(); this.complain(error); }
+      } finally {
+        this.stop = null;
+        this.send.textContent = "Ask";
+        answer.element.classList.remove("waiting");
+      }
+    }
+
+    async ask(message, answer) {
+      this.session ||= crypto.randomUUID?.() || null;
+      const body = { message, ...(this.session && { session_id: this.session }), ...(this.book && { book_id: this.book }) };
+      for await (const [name, data] of this.service.events("chat/stream", body, this.stop.signal)) {
+        if (name === "content") answer.more(data.delta);
+        if (name === "error") throw new Problem(data, data.status);
+        if (name === "done") {
+          this.session = data.session_id;
+          localStorage.setItem(memory, this.session);
+          answer.finish(data);
+        }
+      }
+    }
+
+    say(kind, text) {
+      const element = make("div", { class: kind }, text);
+      this.add(element);
+      return element;
+    }
+
+    complain(error) {
+      if (!(error instanceof Problem)) throw error;
+      const element = this.say("problem", `${error.message} ${error.advice}`);
+      element.setAttribute("role", "alert");
+    }
+
+    add(element) {
+      this.log.querySelector(".hello")?.remove();
+      this.log.append(element);
+      this.log.scrollTop = this.log.scrollHeight;
+    }
+  }
+
+  /** One answer: its text while it comes, then its sources, how sure it is, and what the reader thinks of it. */
+  class Answer {
+    text = "";
+
+    constructor(chat) {
+      this.chat = chat;
+      this.body = make("div");
+      this.below = make("div");
+      this.element = make("article", { class: "answer waiting" }, this.body, this.below);
+      chat.add(this.element);
+    }
+
+    more(piece) {
+      this.text += piece;
+      this.show();
+    }
+
+    show() {
+      const { log } = this.chat;
+      const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
+      this.body.replaceChildren(...blocks(this.text, (number) => this.point(number)));
+      if (atEnd) log.scrollTop = log.scrollHeight;
+    }
+
+    finish(told) {
+      this.text = told.response;
+      this.show();
+      this.explain({
+        level: told.confidence_level,
+        answered: told.outcome === "answered",
+        disclaimer: told.disclaimer,
+        sources: told.sources,
+        nearest: told.nearest,
+        id: told.answer_id,
+        note: told.degraded && "Quoted from the book: the language model did not answer.",
+      });
+    }
+
+    restore(message) {
+      this.element.classList.remove("waiting");
+      const { outcome, citations, nearest, disclaimer, answer_id: id } = message.details || {};
+      this.text = message.content;
+      this.show();
+      if (!message.complete && message.complete !== undefined) return this.cut();
+      this.explain({ answered: outcome === "answered", disclaimer, sources: citations || [], nearest: nearest || [], id });
+    }
+
+    explain({ level, answered, disclaimer, sources, nearest, id, note }) {
+      this.element.classList.remove("waiting");
+      const shown = answered ? sources : nearest;
+      const parts = [disclaimer && make("p", { class: "note" }, disclaimer), note && make("p", { class: "note" }, note)];
+      if (shown?.length) parts.push(make("ol", { class: "sources", "aria-label": answered ? "Sources" : "Nearest lessons" }, ...shown.map((source) => this.source(source, answered))));
+      parts.push(this.facts(answered ? level : "insufficient", id));
+      this.below.replaceChildren(...parts.filter(Boolean));
+      const { log } = this.chat;
+      const question = this.element.previousElementSibling || this.element;
+      log.scrollTop = question.offsetTop - log.offsetTop;  // a long answer is read from its beginning
+    }
+
+    source({ number, page_title: page, section, url, quote }, cited) {
+      const title = section && section !== page ? `${page} › ${section}` : page;
+      const address = this.address(url);
+      const name = address ? link(address, title) : title;
+      const item = make("li", { "data-number": number }, `[${number}] `, name);
+      if (cited && spoken(quote)) item.append(make("q", {}, spoken(quote)));
+      return item;
+    }
+
+    /** Only an address on the web; on the book's own site also one within it. */
+    address(url) {
+      try {
+        const found = new URL(url, isPage ? undefined : location.origin);
+        return /^https?:$/.test(found.protocol) ? found.href : null;
+      } catch {
+        return null;
+      }
+    }
+
+    facts(level, id) {
+      const row = make("div", { class: "facts" });
+      if (level) row.append(make("span", { class: `level ${level}` }, LEVELS[level]));
+      if (id) row.append(this.thumb("up", "Helpful", id), this.thumb("down", "Not helpful", id));
+      return row;
+    }
+
+    thumb(thumb, label, id) {
+      const press = async (event) => {
+        const button = event.currentTarget;
+        try {
+          await this.chat.service.call("feedback", { method: "POST", body: JSON.stringify({ answer_id: id, thumb }) });
+          for (const other of button.parentElement.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === button));
+        } catch (error) {
+          this.chat.complain(error);
+        }
+      };
+      return make("button", { type: "button", "aria-pressed": "false", onclick: press }, label);
+    }
+
+    cut(why = "This answer was cut off.") {
+      this.element.classList.remove("waiting");
+      if (!this.text && why !== "Stopped.") return this.element.remove();
+      this.below.replaceChildren(make("p", { class: "note" }, why));
+    }
+
+    point(number) {
+      for (const item of this.below.querySelectorAll("li")) {
+        const pointed = item.dataset.number === number;
+        item.classList.toggle("pointed", pointed);
+        if (pointed) item.scrollIntoView({ block: "nearest" });
+      }
+    }
+  }
+
+  customElements.define("bookwise-chat", Chat);
+
+  function show() {
+    const chat = document.createElement("bookwise-chat");
+    if (isPage) {
+      const whole = new CSSStyleSheet();
+      whole.replaceSync("body { margin: 0 } bookwise-chat { display: block; height: 100vh; height: 100dvh }");
+      document.adoptedStyleSheets = [whole];
+    }
+    document.body.append(chat);
+  }
+
+  if (document.body) show();
+  else addEventListener("DOMContentLoaded", show);
+})();

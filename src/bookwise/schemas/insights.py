@@ -1,0 +1,185 @@
+"""The public shapes of a reader's rating and of what the author learns from all of them."""
+
+from datetime import date
+from typing import Annotated, Any, Self
+
+from pydantic import Field, StringConstraints
+
+from bookwise.answering.gaps import Gap, GapKind
+from bookwise.answering.insights import AskedLesson, Day, Figures, Insights
+from bookwise.domain.asked import COMMENT_MAX, Asked, AskedOutcome, Thumb
+from bookwise.domain.books import Book
+from bookwise.schemas.wire import Shape, Similarity, UtcTime
+
+SHOWN_MAX = 50  #: groups of each kind, lessons, and answers that readers disliked
+
+FEEDBACK_EXAMPLE: dict[str, Any] = {
+    "answer_id": "7f0b9a52-3c1d-4e8a-9a57-2f6f0f1f5d11",
+    "thumb": "down",
+    "comment": "I use Windows.",
+}
+
+
+class Feedback(Shape):
+    """What a reader thinks of an answer."""
+
+    answer_id: str = Field(max_length=100, description="The `answer_id` of the answer.")
+    thumb: Thumb
+    comment: Annotated[str, StringConstraints(strip_whitespace=True, max_length=COMMENT_MAX)] = ""
+
+
+class QuestionFigures(Shape):
+    """How many questions, and what became of them; greetings and thanks are no questions."""
+
+    asked: int = Field(ge=0)
+    answered: int = Field(ge=0)
+    refused: int = Field(ge=0)
+    blocked: int = Field(ge=0)
+    interrupted: int = Field(ge=0)
+    refusal_rate: Similarity = Field(description="refused ÷ asked; 0 where nothing was asked.")
+
+    @classmethod
+    def of(cls, figures: Figures) -> Self:
+        return cls(
+            asked=figures.asked,
+            answered=figures.answered,
+            refused=figures.refused,
+            blocked=figures.blocked,
+            interrupted=figures.interrupted,
+            refusal_rate=round(figures.refusal_rate, 4),
+        )
+
+
+class DayFigures(QuestionFigures):
+    """The same for one day, by UTC."""
+
+    date: date
+
+    @classmethod
+    def of_day(cls, day: Day) -> Self:
+        return cls(date=day.date, **QuestionFigures.of(day.figures).model_dump())
+
+
+class QuestionGroup(Shape):
+    """Questions about one subject that the book does not answer, or hardly."""
+
+    kind: GapKind
+    name: str
+    count: int = Field(ge=1)
+    last_asked: UtcTime
+    examples: tuple[str, ...] = Field(description="The newest questions, each once.")
+
+    @classmethod
+    def of(cls, gap: Gap) -> Self:
+        return cls(kind=gap.kind, name=gap.name, count=gap.count, last_asked=gap.last_asked, examples=gap.examples)
+
+
+class MostAskedLesson(Shape):
+    """A lesson, and how many answers quote it."""
+
+    lesson_id: str
+    title: str
+    url: str = Field(description="Where it is published; its file, where it is not.")
+    count: int = Field(ge=1)
+
+    @classmethod
+    def of(cls, asked: AskedLesson) -> Self:
+        lesson = asked.lesson
+        return cls(lesson_id=lesson.lesson_id, title=lesson.title, url=lesson.url, count=asked.count)
+
+
+class DislikedAnswer(Shape):
+    """A question whose answer a reader did not like."""
+
+    question: str
+    comment: str
+    outcome: AskedOutcome
+    asked_at: UtcTime
+
+    @classmethod
+    def of(cls, asked: Asked) -> Self:
+        return cls(question=asked.question, comment=asked.comment, outcome=asked.outcome, asked_at=asked.asked_at)
+
+
+class RatingFigures(Shape):
+    """What readers thought of the answers."""
+
+    up: int = Field(ge=0)
+    down: int = Field(ge=0)
+    share_up: Similarity | None = Field(description="None: nobody has rated yet.")
+
+
+_FIGURES: dict[str, Any] = {
+    "asked": 4,
+    "answered": 2,
+    "refused": 2,
+    "blocked": 0,
+    "interrupted": 0,
+    "refusal_rate": 0.5,
+}
+INSIGHTS_EXAMPLE: dict[str, Any] = {
+    "book_id": "physical-ai-robotics",
+    "title": "Physical AI",
+    "days": 1,
+    "truncated": False,
+    "totals": _FIGURES,
+    "ratings": {"up": 1, "down": 1, "share_up": 0.5},
+    "unanswered": [
+        {
+            "kind": "unanswered",
+            "name": "lidar",
+            "count": 2,
+            "last_asked": "2026-03-29T12:00:00.000Z",
+            "examples": ["How do I calibrate the lidar?", "What does a lidar cost?"],
+        }
+    ],
+    "low_confidence": [],
+    "lessons": [{"lesson_id": "nodes", "title": "Nodes", "url": "https://book.example/nodes", "count": 2}],
+    "disliked": [
+        {
+            "question": "How do I install ROS 2?",
+            "comment": "I use Windows.",
+            "outcome": "answered",
+            "asked_at": "2026-03-29T09:30:00.000Z",
+        }
+    ],
+    "by_day": [{"date": "2026-03-29", **_FIGURES}],
+}
+
+
+class InsightsResponse(Shape):
+    """What readers asked of one book, and what became of it. Of each list the first 50 are told."""
+
+    book_id: str
+    title: str = Field(description="The book's.")
+    days: int = Field(ge=1)
+    truncated: bool = Field(description="More was asked than is read at once; the oldest is left out.")
+    totals: QuestionFigures
+    ratings: RatingFigures
+    unanswered: tuple[QuestionGroup, ...] = Field(description="Questions that were refused, most asked first.")
+    low_confidence: tuple[QuestionGroup, ...] = Field(description="Answered, but with low confidence.")
+    lessons: tuple[MostAskedLesson, ...] = Field(description="Most asked first.")
+    disliked: tuple[DislikedAnswer, ...] = Field(description="Newest first.")
+    by_day: tuple[DayFigures, ...] = Field(description="Oldest first, without holes.")
+
+    @classmethod
+    def of(cls, book: Book, found: Insights) -> Self:
+        ratings = found.ratings
+        share = None if ratings.share_up is None else round(ratings.share_up, 4)
+        return cls(
+            book_id=book.id,
+            title=book.title,
+            days=found.days,
+            truncated=found.truncated,
+            totals=QuestionFigures.of(found.totals),
+            ratings=RatingFigures(up=ratings.up, down=ratings.down, share_up=share),
+            unanswered=_groups(found, "unanswered"),
+            low_confidence=_groups(found, "low-confidence"),
+            lessons=tuple(map(MostAskedLesson.of, found.lessons[:SHOWN_MAX])),
+            disliked=tuple(map(DislikedAnswer.of, found.disliked[:SHOWN_MAX])),
+            by_day=tuple(map(DayFigures.of_day, found.by_day)),
+        )
+
+
+def _groups(found: Insights, kind: GapKind) -> tuple[QuestionGroup, ...]:
+    return tuple([QuestionGroup.of(gap) for gap in found.gaps if gap.kind == kind][:SHOWN_MAX])

@@ -1,0 +1,169 @@
+"""/openapi.json: complete for every route, true in its examples, and the same as the file that readers get."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from docs.reference import FOLDER, PAGES
+from fastapi import FastAPI
+from jsonschema import Draft202012Validator
+from pydantic import BaseModel
+
+from bookwise.api.app import create_app
+from bookwise.api.examples import RESPONSES
+from bookwise.api.openapi import TAGS, UNKEYED
+from bookwise.api.problems import MEDIA_TYPE, TYPES
+from bookwise.settings import Settings
+
+ANY_REQUEST = {"400", "403", "408", "413", "415", "500"}
+ANY_KEY = {"401", "429"}
+EXEMPLARY = ("application/json", "text/event-stream", "text/plain")
+
+
+def service() -> FastAPI:
+    return create_app(Settings())
+
+
+DOCUMENT: dict[str, Any] = service().openapi()
+
+
+@dataclass(frozen=True)
+class Operation:
+    method: str
+    path: str
+    told: dict[str, Any]
+
+    def __str__(self) -> str:
+        return f"{self.method.upper()} {self.path}"
+
+    @property
+    def parameters(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.told.get("parameters", [])
+        return found
+
+    @property
+    def has_input(self) -> bool:
+        return bool(self.parameters or "requestBody" in self.told)
+
+    @property
+    def problems(self) -> set[str]:
+        return {status for status, answer in self.told["responses"].items() if "$ref" in answer}
+
+    @property
+    def successes(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        for answer in self.told["responses"].values():
+            yield from answer.get("content", {}).items()
+
+
+OPERATIONS = [
+    Operation(method, path, told) for path, item in DOCUMENT["paths"].items() for method, told in item.items()
+]
+every = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+
+
+@every
+def test_every_operation_says_what_it_does_and_for_whom(operation: Operation) -> None:
+    told = operation.told
+    generated = operation.told["operationId"].replace("_", " ")
+    assert " " in told["summary"]
+    assert not generated.startswith(f"{told['summary'].lower()} "), "a summary is more than the name of a function"
+    assert not told["summary"].endswith(".")
+    assert told["description"].endswith(".")
+    assert set(told["tags"]) <= TAGS.keys()
+    assert len(told["tags"]) == 1
+    assert told["security"] == ([] if operation.path in UNKEYED else [{"key": []}])
+
+
+@every
+def test_every_parameter_is_described(operation: Operation) -> None:
+    for parameter in operation.parameters:
+        assert parameter["description"], parameter["name"]
+        assert parameter["schema"], parameter["name"]
+
+
+@every
+def test_every_operation_names_the_problems_it_can_have_and_no_others(operation: Operation) -> None:
+    is_keyed = operation.path not in UNKEYED
+    assert operation.problems >= ANY_REQUEST | (ANY_KEY if is_keyed else set())
+    assert ("422" in operation.problems) == operation.has_input, "exactly where there is something to validate"
+    if not operation.has_input:
+        assert not operation.problems & {"404", "409"}, "who names nothing can miss nothing"
+    if operation.method == "get":
+        assert "409" not in operation.problems, "a reader is in nobody's way"
+    if not is_keyed:
+        assert "429" not in operation.problems, "nobody is counted"
+
+
+@every
+def test_every_body_and_every_answer_has_an_example_that_fits_its_schema(operation: Operation) -> None:
+    shown = list(operation.successes)
+    if body := operation.told.get("requestBody"):
+        shown.append(("application/json", body["content"]["application/json"]))
+        assert body["content"]["application/json"]["examples"], "by name, with a summary"
+    for media_type, content in shown:
+        found = examples_in(content)
+        assert found or media_type not in EXEMPLARY, media_type
+        for example in found if media_type == "application/json" else ():
+            fits(example, content["schema"])
+
+
+def examples_in(content: dict[str, Any]) -> list[Any]:
+    named = [example["value"] for example in content.get("examples", {}).values()]
+    return named + ([content["example"]] if "example" in content else [])
+
+
+def fits(example: Any, schema: dict[str, Any]) -> None:
+    """The schema's references are to the whole document."""
+    Draft202012Validator({**schema, "components": DOCUMENT["components"]}).validate(example)
+
+
+def test_every_problem_of_the_closed_list_is_shown_with_its_headers() -> None:
+    shown: set[str] = set()
+    for status, answer in DOCUMENT["components"]["responses"].items():
+        content = answer["content"][MEDIA_TYPE]
+        assert content["schema"] == {"$ref": "#/components/schemas/Problem"}
+        assert "X-Request-ID" in answer["headers"], status
+        for example in examples_in(content):
+            fits(example, content["schema"])
+            shown.add(example["code"])
+    assert shown >= TYPES.keys() - {"insufficient-storage"}, "nothing is stored by a request that could fill a disk"
+    assert "Retry-After" in DOCUMENT["components"]["responses"]["Problem429"]["headers"]
+    assert "WWW-Authenticate" in DOCUMENT["components"]["responses"]["Problem401"]["headers"]
+
+
+def shapes(kind: type[BaseModel] = BaseModel) -> Iterator[type[BaseModel]]:
+    for child in kind.__subclasses__():
+        yield child
+        yield from shapes(child)
+
+
+@pytest.mark.parametrize("name", RESPONSES)
+def test_an_example_of_a_response_keeps_the_rules_of_its_shape(name: str) -> None:
+    used = {shape for shape in shapes() if shape.__name__ == name and shape.__module__.startswith("bookwise.")}
+    assert used
+    for shape in used:
+        shape.model_validate(RESPONSES[name])
+    assert name in DOCUMENT["components"]["schemas"], "an example of nothing"
+
+
+@pytest.mark.parametrize("path", ["/chat/run", "/chat/stream", "/ingestion/trigger"])
+def test_a_request_that_may_be_sent_twice_says_so(path: str) -> None:
+    told = DOCUMENT["paths"][path]["post"]
+    (parameter,) = (parameter for parameter in told["parameters"] if parameter["name"] == "Idempotency-Key")
+    assert (parameter["in"], parameter["required"]) == ("header", False)
+    assert "Idempotent-Replayed" in told["responses"]["202" if path.endswith("trigger") else "200"]["headers"]
+    assert {"409", "422"} <= told["responses"].keys()
+
+
+def test_no_other_operation_takes_an_idempotency_key() -> None:
+    taking = {operation.path for operation in OPERATIONS if "Idempotency-Key" in str(operation.parameters)}
+    assert taking == {"/chat/run", "/chat/stream", "/ingestion/trigger"}
+
+
+def test_the_document_is_the_one_that_readers_get() -> None:
+    """`make docs` writes it anew; look at the difference, it is what clients will see."""
+    written = (FOLDER / "openapi.json").read_text(encoding="utf-8")
+    assert json.loads(written) == DOCUMENT, "docs/reference/openapi.json differs from the code; run `make docs`"
+    assert written == PAGES["openapi.json"]()

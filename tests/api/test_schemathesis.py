@@ -1,0 +1,173 @@
+"""What /openapi.json promises, held against requests that are made up from it: valid ones and such as break it.
+
+/mcp speaks a protocol of its own and /operator only to commands of the same version; neither is in the document.
+"""
+
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+import requests
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from pydantic import SecretStr
+from schemathesis import GenerationMode, checks
+from schemathesis.python import asgi
+
+from bookwise.api.app import create_app
+from bookwise.wiring import open_app
+from tests.support.apps import ingested, write_book
+from tests.support.small_book import BOOK, LESSONS, settings_for
+
+REQUESTS_MIN = 1_000  #: of each service
+MADE_UP = 12  #: for each operation, valid and invalid each
+KEY = "Idempotency-Key"
+CHECKS: Any = [
+    checks.not_a_server_error,
+    checks.status_code_conformance,
+    checks.content_type_conformance,
+    checks.response_schema_conformance,
+    checks.response_headers_conformance,
+    checks.negative_data_rejection,
+]
+#: Nobody can make up a signature.
+UNREACHED = {"POST /ingestion/webhook/github"}
+
+quietly = settings(
+    max_examples=MADE_UP,
+    derandomize=True,
+    database=None,
+    deadline=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A data folder with the small book, to be copied, and the secret of an admin."""
+    root = tmp_path_factory.mktemp("described")
+
+    async def prepare() -> str:
+        async with open_app(settings_for(root / "data", embedder="hashing")) as app:
+            await ingested(app, write_book(root / "book", LESSONS), book_id=BOOK)
+            return (await app.keys.create("operator", "admin", rate_per_minute=100_000))[1]
+
+    return root / "data", anyio.run(prepare)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Described:
+    """A service, its document, and what came of the requests so far."""
+
+    schema: Any
+    client: requests.Session
+    headers: dict[str, str]
+    sent: Counter[str] = field(default_factory=Counter)
+    succeeded: set[str] = field(default_factory=set)
+
+    @property
+    def operations(self) -> list[Any]:
+        """Whatever deletes comes last."""
+        found = [operation.ok() for operation in self.schema.get_all_operations()]
+        return sorted(found, key=lambda operation: operation.method == "delete")
+
+    def check(self, case: Any) -> None:
+        label = case.operation.label
+        self.sent[label] += 1
+        if KEY in case.headers and self._is_documented(case):
+            case.headers[KEY] = f'"{self.sent.total()}"'  # the same for all, it would answer for all
+        response = case.call(session=self.client, headers=self.headers)
+        if response.status_code < 300:
+            self.succeeded.add(label)
+        case.validate_response(response, checks=CHECKS, headers=self.headers)
+
+    def _is_documented(self, case: Any) -> bool:
+        (parameter,) = (known for known in case.operation.headers if known.name == KEY)
+        return bool(case.headers[KEY] == parameter.definition["example"])
+
+    def known(self) -> dict[str, dict[str, Any]]:
+        """For operations that no made-up name finds anything for: what there is to find."""
+        question = {"message": "What is a moisture sensor?"}
+        answer = self._post("/chat/run", question)
+        (hit, *_) = self._post("/search", {"text": "moisture sensor"})["results"]
+        session, json = {"session_id": answer["session_id"]}, "application/json"
+        ids = {
+            "chunk_id": hit["chunk_id"],
+            "parent_doc_id": hit["parent_doc_id"],
+            "job_id": 1,
+            "model": BOOK,
+            **session,
+        }
+        rating = {"answer_id": answer["answer_id"], "thumb": "up"}
+        known: dict[str, dict[str, Any]] = {
+            "GET /ingestion/changes": {"query": {"book_id": BOOK}},
+            "POST /ingestion/trigger": {"body": {"book_id": BOOK}, "media_type": json},
+            "POST /feedback": {"body": rating, "media_type": json},
+        }
+        for operation in self.operations:
+            named = {parameter.name: ids[parameter.name] for parameter in operation.path_parameters}
+            if named:
+                known[operation.label] = {"path_parameters": named}
+        return known
+
+    def _post(self, path: str, body: dict[str, Any]) -> Any:
+        response = self.client.post(path, json=body, headers=self.headers)
+        response.raise_for_status()
+        return response.json()
+
+
+@contextmanager
+def described(data: Path, secret: str, *, open_to_anyone: bool) -> Iterator[Described]:
+    webhook = {"github_webhook_secret": SecretStr("a secret"), "github_repository": "owner/book"}
+    app = create_app(settings_for(data, embedder="hashing", **webhook), open_to_anyone=open_to_anyone)
+    config = schemathesis.Config(seed=1)
+    config.projects.default.generation.update(with_security_parameters=False, deterministic=True)
+    headers = {} if open_to_anyone else {"Authorization": f"Bearer {secret}"}
+    try:
+        with asgi.get_client(app, max_stream_events=1_000_000) as client:
+            schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=config)
+            yield Described(schema=schema, client=client, headers=headers)
+    finally:
+        asgi.shutdown_lifespans()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("open_to_anyone", [True, False], ids=["open", "with keys"])
+def test_every_operation_keeps_the_promises_of_its_document(
+    tmp_path: Path, book: tuple[Path, str], open_to_anyone: bool
+) -> None:
+    data, secret = book
+    shutil.copytree(data, tmp_path / "data")
+    with described(tmp_path / "data", secret, open_to_anyone=open_to_anyone) as service:
+        known = service.known()
+        for operation in service.operations:
+            for case in at_the_edges(service, operation):
+                service.check(case)
+            for strategy in made_up(operation, known.get(operation.label, {})):
+                quietly(given(strategy)(service.check))()
+    assert service.succeeded == {operation.label for operation in service.operations} - UNREACHED
+    assert service.sent.total() >= REQUESTS_MIN, service.sent
+
+
+def at_the_edges(service: Described, operation: Any) -> Iterator[Any]:
+    """Each bound, type and name of the document, kept and broken, one at a time."""
+    config = service.schema.config.generation_for(operation=operation)
+    yield from service.schema.iter_coverage_cases(
+        operation, generation_modes=list(GenerationMode), generation_config=config
+    )
+
+
+def made_up(operation: Any, known: dict[str, Any]) -> Iterator[Any]:
+    """Requests of any kind; what has nothing to fill in can only be right."""
+    yield operation.as_strategy(generation_mode=GenerationMode.POSITIVE)
+    if known:
+        yield operation.as_strategy(generation_mode=GenerationMode.POSITIVE, **known)
+    if operation.path_parameters or operation.query or operation.headers or operation.body:
+        yield operation.as_strategy(generation_mode=GenerationMode.NEGATIVE)
