@@ -41,9 +41,7 @@ class Gathering:
         kept = tuple(passage for passage in passages if passage.score >= self.question.threshold)
         vectors = await self.kit.index.vectors(self.question.book_id, [p.chunk.id for p in kept])
         confidence = confidence_of([p.score for p in kept], list(vectors.values()))
-        return Evidence(
-            question=query, passages=kept, confidence=confidence, timings=found.timings, query_vector=found.vector
-        )
+        return Evidence(question=query, passages=kept, confidence=confidence, timings=found.timings)
 
     async def _search(self, query: str, top_k: int) -> SearchResult:
         question = self.question

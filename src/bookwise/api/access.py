@@ -1,11 +1,9 @@
 """A request → its caller. A route names what it needs: `Reader`, `Admin` or `Operator`."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from secrets import compare_digest
 from typing import Annotated
 
-import anyio
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
@@ -35,15 +33,16 @@ async def caller_of(request: Request) -> Caller:
     return caller
 
 
-async def until_revoked(connection: HTTPConnection, service: Service) -> None:
-    """Returns when the key of a request that is still being answered no longer works. A database that does not answer
-    for a moment ends nothing."""
+async def still_welcome(connection: HTTPConnection, service: Service) -> bool:
+    """Whether the key of a request that is still being answered works. A database that does not answer for a moment
+    says nothing about that."""
     secret = None if service.open_to_anyone else _secret_in(connection)
-    while True:
-        await anyio.sleep(service.key_check_seconds)
-        with suppress(Unavailable):
-            if secret is not None and await _known(secret, connection, service) is None:
-                return
+    if secret is None:
+        return True
+    try:
+        return await _known(secret, connection, service) is not None
+    except Unavailable:
+        return True
 
 
 def _secret_in(connection: HTTPConnection) -> str | None:

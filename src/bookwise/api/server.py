@@ -80,7 +80,10 @@ class Server(uvicorn.Server):
 def _bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=2048)
+        # Its connections inherit this. Without it a body waits 40 ms for the client's word about the head before it.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return listening
     except OSError as error:
         raise Misconfigured(
             f"The service cannot listen on {host}, port {port}: {error.strerror or error}.",

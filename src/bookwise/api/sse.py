@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from bookwise.answering.tool import TOOL_NAME
-from bookwise.api.access import until_revoked
+from bookwise.api.access import still_welcome
 from bookwise.api.problems import INTERNAL, SHUTTING_DOWN, HttpProblem, Problem, model_problem, problem_of
 from bookwise.api.service import Service
 from bookwise.domain.answers import (
@@ -86,9 +86,7 @@ class EventStream(Response):
         with self._service.metrics.open_streams.track_inprogress():
             async with anyio.create_task_group() as beside:
                 beside.start_soon(self._leave_with_reader, receive)
-                beside.start_soon(self._end_with_service)
-                beside.start_soon(self._end_with_key, HTTPConnection(scope))
-                beside.start_soon(self._ping, send)
+                beside.start_soon(self._attend, HTTPConnection(scope), send)
                 problem = await self._send_frames(send)
                 if problem is not None and self._started:
                     await self._write(self._ending(problem).data, send)
@@ -106,6 +104,7 @@ class EventStream(Response):
                 async for data, last in self._frames:
                     self._ended = last
                     await self._write(data, send)
+                    del data  # the next one may be long in coming
                     if last:
                         break
             except BookwiseError as error:
@@ -142,24 +141,26 @@ class EventStream(Response):
             pass
         self._leave()
 
-    async def _end_with_service(self) -> None:
-        await self._service.stopping.wait()
+    async def _attend(self, connection: HTTPConnection, send: Send) -> None:
+        """Breaks silences, and ends the stream with its key or with the service. One task: thousands of streams
+        are open at once."""
+        stopping, key_checked = self._service.stopping, anyio.current_time()
+        while not stopping.is_set():
+            next_check = key_checked + self._service.key_check_seconds
+            with anyio.move_on_at(min(next_check, self._last_sent + PING_SECONDS)):
+                await stopping.wait()
+            if anyio.current_time() >= next_check:
+                key_checked = anyio.current_time()
+                if not await still_welcome(connection, self._service):
+                    return self._cut(REVOKED)
+            if anyio.current_time() >= self._last_sent + PING_SECONDS:
+                await self._write(PING, send)
         await anyio.sleep(GRACE_SECONDS)
         self._cut(SHUTTING_DOWN)
-
-    async def _end_with_key(self, connection: HTTPConnection) -> None:
-        await until_revoked(connection, self._service)
-        self._cut(REVOKED)
 
     def _cut(self, why: Problem) -> None:
         self._why_cut = why
         self._reading.cancel()
-
-    async def _ping(self, send: Send) -> None:
-        while True:
-            await anyio.sleep_until(self._last_sent + PING_SECONDS)
-            if anyio.current_time() >= self._last_sent + PING_SECONDS:
-                await self._write(PING, send)
 
 
 class Usage(Shape):

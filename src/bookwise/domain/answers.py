@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from bookwise.domain.books import Chunk, Vector
+from bookwise.domain.books import Chunk
 from bookwise.domain.errors import InvalidInput
 from bookwise.domain.search import SEARCH_LIMIT_MAX, Timings
 
@@ -77,7 +77,6 @@ class Evidence:
     passages: tuple[Passage, ...]
     confidence: Confidence
     timings: Timings | None = None
-    query_vector: Vector = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

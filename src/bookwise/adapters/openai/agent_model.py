@@ -50,7 +50,7 @@ class AgentEndpoint:
         tidy = [with_valid_arguments(message) for message in messages]
         options = {"tools": tools, "temperature": temperature}
         call = ModelCall(
-            messages=tidy,
+            messages=lambda: tidy,
             shorter=lambda: shorter_messages(tidy),
             deadline=self._deadline,
             options={name: value for name, value in options.items() if not isinstance(value, Omit)},

@@ -1,6 +1,7 @@
 """Messages into the pieces of a model's answer: the one owner of attempts, waits and time-outs."""
 
 import logging
+import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -53,11 +54,14 @@ class Patience:
 class ModelCall:
     """What is asked of the model."""
 
-    messages: Messages
+    messages: Callable[[], Messages]  #: made when they are sent: an answer may be long in coming
     deadline: float  #: by the clock of `Patience`
     shorter: Callable[[], Messages] | None = None  #: to send instead when the model cannot read so much
     attempts: int = ATTEMPTS
     options: Mapping[str, Any] = field(default_factory=dict)  #: temperature, tools
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ModelClient:
@@ -121,7 +125,7 @@ class ModelClient:
             except Trouble as caught:
                 trouble = caught
             if trouble.reason == "context-overflow" and shorter and not began and attempt < call.attempts:
-                messages, shorter = shorter(), None
+                messages, shorter = shorter, None
                 continue
             if began:
                 raise self.failed("cut-off" if trouble.reason in BREAKS_OFF else trouble.reason, attempt)
@@ -135,9 +139,9 @@ class ModelClient:
             raise self.failed(trouble.reason, attempt)
         await self.patience.sleep(wait)
 
-    async def _attempt(self, messages: Messages, call: ModelCall) -> AsyncGenerator[Piece, None]:
+    async def _attempt(self, messages: Callable[[], Messages], call: ModelCall) -> AsyncGenerator[Piece, None]:
         reading, held = Reading(), list[Piece]()
-        stream = await self._opened(messages, call)
+        stream = await self._opened(messages(), call)
         try:
             within = self.patience.first_chunk
             while not reading.stopped and (chunk := await self._next(stream, within, call)) is not None:
@@ -212,6 +216,6 @@ class ModelClient:
 def sendable(message: Mapping[str, Any]) -> dict[str, Any]:
     """The message with letters only that can be sent: half a surrogate pair cannot."""
     content = message.get("content")
-    if not isinstance(content, str):
+    if not isinstance(content, str) or not _SURROGATE.search(content):
         return dict(message)
     return {**message, "content": content.encode("utf-8", "replace").decode()}

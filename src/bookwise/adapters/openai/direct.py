@@ -24,7 +24,7 @@ class DirectAnswerer:
 
     async def answer(self, task: AnswerTask) -> AsyncIterator[Said | SearchStarted | Written]:
         call = ModelCall(
-            messages=direct_messages(task),
+            messages=lambda: direct_messages(task),
             shorter=lambda: shorter_direct_messages(task),
             deadline=task.deadline,
             options={"temperature": task.temperature},
@@ -47,7 +47,7 @@ class ModelRewriter:
 
     async def standalone(self, question: str, history: Sequence[Message], *, deadline: float) -> str:
         call = ModelCall(
-            messages=rewrite_messages(question, history),
+            messages=lambda: rewrite_messages(question, history),
             deadline=min(deadline, self._client.patience.clock() + REWRITE_WITHIN),
             attempts=1,
             options={"temperature": 0.0},
