@@ -30,3 +30,4 @@ printf '\n%s\n' "\$ printf 'What is a node?\\nHow do I write one in Python?\\n' 
 printf 'What is a node?\nHow do I write one in Python?\n' | "$BIN/bookwise" chat
 
 printf '\nNow try it on your own book:  %s/bookwise ingest PATH, then  %s/bookwise ask "your question"\n' "$BIN" "$BIN"
+printf 'Or see the sample book in a browser:  make serve, then open http://127.0.0.1:8000/\n'

@@ -65,6 +65,7 @@ class Settings(BaseModel):
         default=True,
         description="Keep what readers of the service ask, for `bookwise insights`; false: only the counts.",
     )
+    log_questions: bool = Field(default=False, description="Write the text of questions into the service's log.")
 
     host: str = Field(default="127.0.0.1", min_length=1, description="Address that `bookwise serve` listens on.")
     port: int = Field(default=8000, ge=0, le=65535, description="Port that `bookwise serve` listens on; 0: a free one.")

@@ -1,5 +1,6 @@
 """Questions over HTTP, answered whole."""
 
+import logging
 from contextlib import aclosing
 from pathlib import Path
 from uuid import uuid4
@@ -155,3 +156,14 @@ async def test_a_model_writes_the_answer_where_one_is_set_up(tmp_path: Path, sma
     ):
         answer = await opened.client.post("/chat/run", json={"message": VALVE})
     assert answer.json()["response"].strip() == TRUE.strip()
+
+
+@pytest.mark.parametrize("wanted", [False, True])
+async def test_the_words_of_a_question_are_in_the_log_only_where_that_is_asked_for(
+    tmp_path: Path, small_book: Path, caplog: pytest.LogCaptureFixture, wanted: bool
+) -> None:
+    caplog.set_level(logging.INFO, "bookwise")
+    async with http_service(settings_for(tmp_path / "data", log_questions=wanted), small_book) as opened:
+        answer = await opened.client.post("/chat/run", json={"message": VALVE})
+    assert answer.status_code == 200
+    assert any("irrigation" in str(vars(record)) for record in caplog.records) is wanted

@@ -45,6 +45,7 @@ def test_every_error_has_a_problem_of_the_closed_list(kind: type[BookwiseError])
         (errors.JobAlreadyRunning(""), 409, "job-exists"),
         (errors.EmbedderMismatch(""), 503, "index-mismatch"),
         (errors.StoreUnavailable(""), 503, "store-unavailable"),
+        (errors.DiskFull(""), 507, "insufficient-storage"),
         (errors.IndexUnavailable(""), 503, "index-unavailable"),
         (errors.EmbedderUnavailable(""), 503, "upstream-unavailable"),
         (errors.ModelUnavailable("rate-limited", ""), 503, "upstream-unavailable"),
@@ -62,7 +63,9 @@ def test_an_error_becomes_the_status_its_family_says(error: BookwiseError, statu
     assert (problem.http_status, problem.body()["code"]) == (status, code)
 
 
-@pytest.mark.parametrize("kind", [errors.Misconfigured, errors.MissingModel, errors.DamagedData])
+@pytest.mark.parametrize(
+    "kind", [errors.Misconfigured, errors.MissingModel, errors.DamagedData, errors.StoreUnavailable, errors.DiskFull]
+)
 def test_what_only_the_operator_can_mend_is_not_told_to_readers(kind: type[BookwiseError]) -> None:
     assert SECRET not in str(problem_of(kind(f"/srv/{SECRET} is damaged", advice=SECRET)).body())
 

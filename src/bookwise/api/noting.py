@@ -37,6 +37,8 @@ async def noted(events: AsyncGenerator[AnswerEvent], asking: Asking, service: Se
     """The same events. When the last one is seen, the answer is counted and can be rated; one whose reader left is
     noted as interrupted. What fails is no answer, and not noted."""
     standalone = asking.question.text
+    if service.settings.log_questions:
+        logger.info("question", extra={"question": standalone, "book_id": asking.question.book_id})
     answer: Answer | None = None
     try:
         async with aclosing(events):

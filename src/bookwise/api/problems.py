@@ -72,6 +72,7 @@ BY_ERROR: Mapping[type[errors.BookwiseError], str] = {
     errors.EmbedderUnavailable: "upstream-unavailable",
     errors.IndexUnavailable: "index-unavailable",
     errors.StoreUnavailable: "store-unavailable",
+    errors.DiskFull: "insufficient-storage",
     errors.ModelUnavailable: "upstream-unavailable",
     errors.Denied: "forbidden",
     errors.Unauthenticated: "unauthenticated",
@@ -184,11 +185,12 @@ class HttpProblem(HTTPException):
 
 
 def problem_of(error: errors.BookwiseError) -> Problem:
-    """The problem an error of the core becomes: by its class, else by its family."""
+    """The problem an error of the core becomes: by its class, else by its family. What speaks of paths, hosts and
+    settings is told the operator, in the log."""
     slug = next(BY_ERROR[kind] for kind in type(error).__mro__ if kind in BY_ERROR)
     if isinstance(error, errors.ModelUnavailable):
         return model_problem(error.reason, error.message, error.advice)
-    if isinstance(error, errors.Misconfigured):  # its words are for the operator: paths, hosts, names of settings
+    if isinstance(error, errors.Misconfigured | errors.StoreUnavailable):
         logger.error("%s %s", error.message, error.advice, extra={"code": error.code})
         return INTERNAL if slug == "internal" else replace(INTERNAL, slug=slug, detail=TYPES[slug][1] + ".")
     wait = error.retry_after if isinstance(error, errors.TooManyRequests) else None

@@ -17,6 +17,7 @@ BookwiseError
 │   ├── EmbedderUnavailable
 │   ├── IndexUnavailable
 │   ├── StoreUnavailable
+│   │   └── DiskFull
 │   └── ModelUnavailable   the language model does not answer, or answers nonsense
 ├── Denied               the caller, with another key
 │   ├── Unauthenticated    no key, or none that works
@@ -112,6 +113,10 @@ class IndexUnavailable(Unavailable):
 
 class StoreUnavailable(Unavailable):
     """The database cannot serve now."""
+
+
+class DiskFull(StoreUnavailable):
+    """There is no room left for what should be stored."""
 
 
 class ModelUnavailable(Unavailable):

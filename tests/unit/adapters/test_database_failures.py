@@ -17,7 +17,7 @@ from bookwise.adapters.sql.address import sqlite_url
 from bookwise.adapters.sql.database import Database, open_database
 from bookwise.adapters.sql.engines import Patience
 from bookwise.adapters.sql.tables import books
-from bookwise.domain.errors import DamagedData, Misconfigured, StoreUnavailable
+from bookwise.domain.errors import DamagedData, DiskFull, Misconfigured, StoreUnavailable
 from tests.support.databases import add_fact, ask, run
 
 pytestmark = pytest.mark.anyio
@@ -113,7 +113,7 @@ async def test_a_full_disk_is_said_to_be_full_and_reading_goes_on(path: Path) ->
             connection.execute(text(f"PRAGMA max_page_count = {pages}"))
             connection.execute(text("INSERT INTO facts (key, value) VALUES (:key, 1)"), {"key": "x" * 200_000})
 
-        with pytest.raises(StoreUnavailable, match="disk is full"):
+        with pytest.raises(DiskFull, match="disk is full"):
             await database.write(fill)
         assert await ask(database, "SELECT count(*) FROM facts") == 1
 

@@ -33,6 +33,10 @@ A_THREAD = """
     INSERT INTO conversation_threads (thread_id, messages, book_id, owner)
     VALUES ('550e8400e29b41d4a716446655440000', '[]', 'robots', '')
 """
+A_JOB = """
+    INSERT INTO jobs (book_id, mode, status, source, holder, queued_at)
+    VALUES ('robots', 'full', 'queued', '/srv/robots', '', '2026-01-01T12:00:00.000000+00:00')
+"""
 
 
 async def rows(database: Database, query: str, **values: str) -> list[tuple[Any, ...]]:
@@ -54,7 +58,7 @@ async def fill_first_version(url: str) -> None:
     catalog = SqlCatalog(database, index_id="i", exclusive=True)
     await catalog.register(ROBOTS)
     await catalog.activate([record("loops")])
-    await SqlJobs(database).open("robots", "full", "/srv/robots")
+    await run(database, A_JOB)
     assert await database.read(stored_version) == "0001"
     await runner.close()
 

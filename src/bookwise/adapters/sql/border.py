@@ -10,6 +10,7 @@ from bookwise.adapters.sql.column_types import Unreadable
 from bookwise.domain.errors import (
     BookwiseError,
     DamagedData,
+    DiskFull,
     InvalidInput,
     Misconfigured,
     StoreUnavailable,
@@ -69,7 +70,7 @@ def _translation(error: Exception, address: Address) -> BookwiseError | None:
 def _by_state(error: Exception, address: Address) -> BookwiseError | None:
     state, reason = _state(error), _reason(error, address)
     if state.startswith(_FULL):
-        return StoreUnavailable(
+        return DiskFull(
             f"The disk is full: nothing more can be written to {address.name}.",
             advice="Free some space and try again; what was stored before is safe.",
         )

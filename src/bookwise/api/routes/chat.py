@@ -49,7 +49,7 @@ event: done
 data: {"response": "…", "sources": [], "session_id": "…", "answer_id": "…", "usage": {"total_tokens": 0}}
 
 """
-STREAMS: dict[int | str, dict[str, Any]] = documented(404, 409) | {
+STREAMS: dict[int | str, dict[str, Any]] = documented(404, 409, 507) | {
     200: {
         "description": "Server-sent events `tool_call`, `retrieval` and `content`, then exactly one `done` (a "
         "ChatResponse with `usage`) or `error` (a problem). A silent stream sends comments.",
@@ -72,7 +72,7 @@ STREAMS: dict[int | str, dict[str, Any]] = documented(404, 409) | {
     },
     204: {"description": "A stream cannot be resumed (`Last-Event-ID`): the session holds what was said."},
 }
-RUNS: dict[int | str, dict[str, Any]] = documented(404, 409) | {
+RUNS: dict[int | str, dict[str, Any]] = documented(404, 409, 507) | {
     200: {"description": "The answer, or its stream where `stream` is true.", "model": ChatResponse}
     | {"content": STREAMS[200]["content"]}
 }

@@ -23,7 +23,7 @@ BookId = Annotated[str | None, Query(max_length=200, description="May be left ou
 Days = Annotated[int, Query(ge=1, le=KEPT_DAYS, description="So many days up to now, today included, by UTC.")]
 
 
-@router.post("/feedback", status_code=204, summary="Rate an answer", responses=documented(404))
+@router.post("/feedback", status_code=204, summary="Rate an answer", responses=documented(404, 507))
 async def feedback(rating: Rating, request: Request, caller: Reader) -> None:
     """Rates an answer to a question of your own; the next rating replaces it."""
     journal = service_of(request).app.journal

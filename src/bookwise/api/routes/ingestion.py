@@ -128,7 +128,7 @@ PUSH: dict[str, Any] = {
 Triggering = Annotated[TriggerRequest, Body(openapi_examples=EXAMPLES)]
 
 
-@router.post("/trigger", status_code=202, summary="Ingest a book again", responses=STARTED | documented(404, 409))
+@router.post("/trigger", status_code=202, summary="Ingest a book again", responses=STARTED | documented(404, 409, 507))
 async def trigger(asked: Triggering, caller: Admin, request: Request, response: Response) -> IngestionJob:
     """Starts to ingest a book from where it was ingested before; the job runs on its own."""
     require_book(caller, asked.book_id)
@@ -163,7 +163,7 @@ async def jobs(
     return JobsResponse(jobs=tuple(map(IngestionJob.of, newest)))
 
 
-@router.post("/jobs/{job_id}/cancel", status_code=202, summary="Cancel a job", responses=documented(404, 409))
+@router.post("/jobs/{job_id}/cancel", status_code=202, summary="Cancel a job", responses=documented(404, 409, 507))
 async def cancel(job_id: int, caller: Admin, request: Request) -> IngestionJob:
     """Ends a job after the lessons it is publishing; what is published stays."""
     service = service_of(request)
@@ -182,7 +182,7 @@ async def changes(book_id: BookId, caller: Admin, request: Request) -> ChangesRe
     "/webhook/github",
     status_code=202,
     summary="Take a delivery of GitHub",
-    responses=RECEIVED | documented(404, 409),
+    responses=RECEIVED | documented(404, 409, 507),
     openapi_extra=PUSH,
 )
 async def github_webhook(

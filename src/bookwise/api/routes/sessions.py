@@ -56,7 +56,7 @@ async def history(
     )
 
 
-@router.delete("/{session_id}", status_code=204, summary="Delete a session", responses=documented(404))
+@router.delete("/{session_id}", status_code=204, summary="Delete a session", responses=documented(404, 507))
 async def remove(session_id: SessionId, request: Request, caller: Reader) -> None:
     """Deletes the thread with everything in it, for good."""
     await service_of(request).app.threads.remove(session_id, owner=caller.owner)

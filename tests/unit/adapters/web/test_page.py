@@ -82,6 +82,7 @@ def test_a_header_can_ask_as_well() -> None:
         *("<meta " + "a" * 1_000 + ">", "<meta a" + " " * 1_000 + "b>", "<main><h1>" + "<a" * 5_000),
     ],
 )
+@pytest.mark.usefixtures("without_collector")
 def test_a_page_made_to_be_slow_takes_twice_the_time_for_twice_the_bytes(piece: str) -> None:
     def seconds(size: int) -> float:
         page = (piece * (size // len(piece) + 1))[:size]

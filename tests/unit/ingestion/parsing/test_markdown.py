@@ -517,6 +517,7 @@ def _cost(text: str, **facts: object) -> float:
 @pytest.mark.slow
 @pytest.mark.parametrize("facts", [{"site": "folder"}, {"site": "docusaurus", "format": "mdx"}], ids=["md", "mdx"])
 @pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.usefixtures("without_collector")
 def test_hostile_text_costs_no_more_than_its_length(name: str, facts: dict[str, object]) -> None:
     lesson("warm *up*\n", **facts)
     half, whole = HOSTILE[name](50_000), HOSTILE[name](100_000)

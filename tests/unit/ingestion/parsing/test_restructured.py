@@ -416,6 +416,7 @@ def test_an_endless_line_is_refused() -> None:
 @pytest.mark.parametrize(
     "part", ["*a\n", "`a\n", "|a\n", "a_ b_\n", ".. c\n\na\n\n", ".. _l:\n\n", "*a `b |c\n" * 50 + "\n"]
 )
+@pytest.mark.usefixtures("without_collector")
 def test_hostile_text_costs_no_more_than_its_length(part: str) -> None:
     def cost(length: int) -> float:
         began = time.thread_time()
