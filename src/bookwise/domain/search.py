@@ -1,6 +1,7 @@
 """What is asked of the index, and what comes back."""
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bookwise.domain.books import HARDWARE_TIERS, LAYERS, PROFICIENCY_LEVELS, Chunk, Vector
 from bookwise.domain.errors import InvalidInput
@@ -62,8 +63,7 @@ class SearchQuery:
             raise InvalidInput(f"limit is {self.limit}; it must be between 1 and {SEARCH_LIMIT_MAX}.")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class Candidate(NamedTuple):  # dozens are made for every search, and a tuple costs a third of a frozen dataclass
     """A stored chunk that at least one leg of the index proposed, with both legs' scores."""
 
     ref: int  #: what the index calls it; `LessonIndex.read` turns it into the chunk

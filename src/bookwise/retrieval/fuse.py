@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bookwise.domain.search import Candidate
 
@@ -15,8 +16,7 @@ class FusionOptions:
     support_weight: float = 0.3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ranked:
+class Ranked(NamedTuple):
     """A candidate with its strength."""
 
     candidate: Candidate
@@ -32,9 +32,7 @@ def ranked(candidates: Sequence[Candidate], options: FusionOptions) -> list[Rank
     """
     own = {c.ref: c.cosine + options.lexical_weight * c.lexical for c in candidates}
     support = _support(candidates, own)
-    strengths = [
-        Ranked(candidate=c, strength=own[c.ref] + options.support_weight * support[c.lesson]) for c in candidates
-    ]
+    strengths = [Ranked(c, own[c.ref] + options.support_weight * support[c.lesson]) for c in candidates]
     return sorted(strengths, key=lambda r: (-r.strength, r.candidate.ref))
 
 

@@ -302,7 +302,7 @@ class EmbeddedIndex:
         request = qdrant.QueryRequest(
             limit=1,
             query=qdrant.Query.Nearest(qdrant.SparseVector([term], [1.0]), using=WORDS),
-            filter=filters.of_book(book_id),
+            filter=filters.to_qdrant(Filter(book_id=book_id), only_book=self._only_book),
             params=self._statistics(book_id),
             with_payload=False,
             with_vector=[WORDS],

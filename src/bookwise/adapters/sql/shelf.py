@@ -23,6 +23,7 @@ class SqliteShelf:
     def __init__(self, path: Path, *, index_id: str) -> None:
         self._path = path
         self._index_id = index_id
+        self._books: dict[str, Book] = {}
         self._live: dict[str, Live] = {}
 
     @property
@@ -39,8 +40,11 @@ class SqliteShelf:
         return [_book(row) for row in self._rows("SELECT * FROM books ORDER BY id")]
 
     async def book(self, book_id: str) -> Book:
-        for row in self._rows("SELECT * FROM books WHERE id = ?", book_id):
-            return _book(row)
+        if book_id not in self._books:
+            for row in self._rows("SELECT * FROM books WHERE id = ?", book_id):
+                self._books[book_id] = _book(row)
+        if book_id in self._books:
+            return self._books[book_id]
         raise NotFound(f"There is no book {book_id!r}.", advice="Ingest it first, or name one that is listed.")
 
     async def live(self, book_id: str) -> Live:
