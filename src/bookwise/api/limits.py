@@ -10,9 +10,10 @@ from typing import TypeAlias
 
 from fastapi import Depends, FastAPI, Request
 from starlette.datastructures import MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from bookwise.api.access import Reader
+from bookwise.api.border import Border
 from bookwise.domain.access import Caller
 from bookwise.domain.errors import TooManyRequests
 
@@ -159,16 +160,10 @@ async def limited(request: Request, caller: Reader) -> None:
 Limited = Depends(limited)
 
 
-class RateHeaders:
+class RateHeaders(Border):
     """Says on every response to a limited request what is left of the rate, also on streams and on errors."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         state = scope.setdefault("state", {})  # the dictionary behind `request.state`
 
         async def send_with_headers(message: Message) -> None:

@@ -12,6 +12,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from bookwise.api.border import Border
 from bookwise.api.problems import INTERNAL, Problem, request_id
 from bookwise.api.service import is_loopback
 
@@ -32,16 +33,10 @@ _SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 logger = logging.getLogger("bookwise.api")
 
 
-class Watch:
+class Watch(Border):
     """The outermost border: the request's id, the log line, the figures, and an answer to what nobody expected."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         given = Headers(scope=scope).get(REQUEST_ID, "")
         request_id.set(given if _SANE_ID.fullmatch(given) else uuid4().hex)
         status = 0
@@ -97,18 +92,15 @@ class Cors(CORSMiddleware):
         return origin in self._bound or super().is_allowed_origin(origin)
 
 
-class Guard:
+class Guard(Border):
     """Refuses what no route should have to look at, and hands on the body as a whole, read within its limit."""
 
     def __init__(self, app: ASGIApp, *, body_limit: int, origins: Sequence[str] = ()) -> None:
-        self._app = app
+        super().__init__(app)
         self._body_limit = body_limit
         self._origins = origins
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         if problem := _refusal(scope, self._body_limit) or self._foreign(scope):
             await problem.response(scope["path"])(scope, receive, send)
             return

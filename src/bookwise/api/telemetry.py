@@ -15,11 +15,12 @@ from opentelemetry import trace
 from opentelemetry.trace import Span, SpanKind, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from starlette.datastructures import Headers
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from bookwise import __version__
 from bookwise.adapters.telemetry import SERVICE, Exporting, exporting
 from bookwise.answering.ask import AskKit
+from bookwise.api.border import Border
 from bookwise.api.problems import request_id
 from bookwise.domain.answers import Answer, Passage, Question
 from bookwise.domain.search import Hit, SearchResult, Timings
@@ -46,16 +47,10 @@ async def open_telemetry(settings: Settings, kit: AskKit) -> AsyncIterator["Tele
         yield Telemetry(collector, settings, kit)
 
 
-class Traced:
+class Traced(Border):
     """The border around all others: every request is a span, a child of the one its sender names."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
+    async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         telemetry: Telemetry = scope["app"].state.service.telemetry
         began, status = perf_counter(), 0
 
