@@ -2,11 +2,13 @@
 
 import json
 import logging
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
+from bookwise.api.server import bound
 from tests.support.http_service import Exchange, Opened, exchange, http_service
 from tests.support.small_book import settings_for
 
@@ -186,3 +188,23 @@ async def test_requests_that_cannot_be_read_count_like_any_other(locked: Opened)
     sent = {"content": b"{", "headers": {**headers, "Content-Type": "application/json"}}
     answers = [await locked.client.post("/search", **sent) for _ in range(3)]  # type: ignore[arg-type]
     assert [answer.status_code for answer in answers] == [400, 400, 429]
+
+
+async def test_a_page_may_call_as_long_as_a_key_is_bound_to_its_origin(locked: Opened) -> None:
+    async def allowed() -> str | None:
+        asked = {"Origin": PAGE, "Access-Control-Request-Method": "POST"}
+        response = await locked.client.options("/chat/stream", headers=asked)
+        return response.headers.get("access-control-allow-origin")
+
+    assert await allowed() is None
+    key, _ = await locked.service.keys.create("widget", "reader", origins=[PAGE])
+    assert await allowed() == PAGE
+    await locked.service.keys.revoke(key.id)
+    assert await allowed() is None
+
+
+async def test_a_response_does_not_wait_for_word_about_its_head() -> None:
+    with bound("127.0.0.1", 0) as listening, socket.create_connection(listening.getsockname()):
+        connection, _ = listening.accept()
+        with connection:
+            assert connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)

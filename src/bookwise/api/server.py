@@ -30,7 +30,7 @@ async def serve(settings: Settings) -> None:
     """Serves until a signal; streams are told to come to their end first."""
     _log_to_stderr()
     app = create_app(settings, open_to_anyone=None)
-    with _bound(settings.host, settings.port) as listening:
+    with bound(settings.host, settings.port) as listening:
         # Not uvicorn's own lifespan: what keeps the service from opening should reach the reader as it is.
         async with app.router.lifespan_context(app):
             await Server(app, listening).serve([listening])
@@ -77,7 +77,7 @@ class Server(uvicorn.Server):
         self.should_exit = True
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         listening = socket.create_server((host, port), family=family, backlog=2048)
