@@ -54,6 +54,14 @@ def test_in_a_pipe_the_answer_is_plain_text_with_its_sources(shelved: CommandLin
     assert (shelved.err, "\x1b" in shelved.out) == ("", False)
 
 
+def test_a_word_that_was_read_in_another_spelling_is_shown(shelved: CommandLine) -> None:
+    slip = ASKS_TOPIC.replace("publishers", "publishres")
+    assert shelved("ask", f" {slip} ") == 0
+    assert f"Read as: {ASKS_TOPIC}" in shelved.out
+    shelved("ask", f" {ASKS_TOPIC} ")
+    assert "Read as" not in shelved.out
+
+
 def test_a_refusal_is_no_error_and_names_the_closest_lessons(shelved: CommandLine) -> None:
     assert shelved("ask", ASKS_NOTHING) == 0
     assert "couldn't find" in shelved.out

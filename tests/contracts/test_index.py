@@ -131,13 +131,14 @@ async def test_books_are_apart_whichever_was_alone_before(index: LessonIndex) ->
     assert (await found("book"), await found("other")) == (1, 2)
 
 
-async def test_word_statistics_belong_to_one_book(index: LessonIndex) -> None:
-    """What is common in another book may be rare in this one."""
+@pytest.mark.parametrize("words", ["topic messages", "topic messages of zebras"])
+async def test_word_statistics_belong_to_one_book(index: LessonIndex, words: str) -> None:
+    """What is common in another book may be rare in this one, and how much a strange word counts is its matter too."""
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
-    before = await index.nearest(EAST, "topic messages", within=Filter(book_id="book"), limit=5)
+    before = await index.nearest(EAST, words, within=Filter(book_id="book"), limit=5)
     many = chunks("topics", "r9", *(f"topic {n} topic messages topic" for n in range(30)), book_id="other")
     await index.stage(embedded(many, *[EAST] * 30))
-    after = await index.nearest(EAST, "topic messages", within=Filter(book_id="book"), limit=5)
+    after = await index.nearest(EAST, words, within=Filter(book_id="book"), limit=5)
     assert {c.ref: round(c.lexical, 4) for c in before} == {c.ref: round(c.lexical, 4) for c in after}
 
 

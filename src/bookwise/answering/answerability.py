@@ -3,8 +3,9 @@
 A chunk may be close to a question in meaning and yet not answer it. Five things tell: whether one sentence carries
 the question's rare words, how close that sentence is in meaning, whether the names and numbers of the question stand
 in one passage, whether the book knows all its words at all, and whether a question that says "not" meets a sentence
-that does. The weights were chosen on the development sets (docs/decisions/0007); they move all passages of a question
-alike, so their order stays.
+that does. They say two things: whether the book speaks of it (`answerability`), and how sure one may be at most,
+however much else it says about the subject (`ceiling`). The weights were chosen on the development sets
+(docs/decisions/0007).
 """
 
 import re
@@ -16,22 +17,26 @@ from bookwise.answering.select import found_units, places_of
 from bookwise.answering.words import WORD, carries, says_not, stem, words
 from bookwise.domain.answers import Passage
 
-STRONG = 0.75  #: a match stronger than this says little more by being stronger still
-STRONG_WEIGHT = 0.3
-SENTENCE_WEIGHT = 0.25
-USUAL_SENTENCE = 0.85  #: what the best sentence of an answerable question usually scores
+SENTENCE_WEIGHT = 0.28
+USUAL_SENTENCE = 0.65  #: the fit that speaks neither for nor against an answer
 HOPELESS = 0.3
-SURE = 0.9
-CLOSENESS_WEIGHT = 0.5
-USUAL_CLOSENESS = 0.38
+SURE = 1.25
+CLOSENESS_WEIGHT = 0.6
+USUAL_CLOSENESS = 0.39
 NAMED_WEIGHT = 0.05
-MISSING_WEIGHT = 0.15
-UNKNOWN_WEIGHT = 0.1
+MISSING_WEIGHT = 0.2
+UNKNOWN_WEIGHT = 0.12
 DENIED_WEIGHT = 0.4
-SENTENCE_CHARACTERS = 200  #: what is longer is cut: one sentence should cost no more than a question
+SENTENCE_CHARACTERS = 300  #: what is longer is cut: every word takes time
+
+LEAST_CEILING = 0.61  #: just enough for an answer, so that a ceiling makes unsure but refuses nothing
+FAR_CEILING = 0.6
+CLOSENESS_CEILING = 0.36
+MISSING_CEILING = 0.2
+DENIED_CEILING = 0.3
 
 _PLAIN_FACT = re.compile(r"^\W*(?:what|which|who|whom|whose|when|where|how (?:many|much|long))\b", re.IGNORECASE)
-_MARKED = re.compile(r"[\d_./]")
+_MARKED = re.compile(r"[\dA-Z_./]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +68,6 @@ def signs_of(question: str, passages: Sequence[Passage], *, unknown: bool = Fals
 
 def answerability(strength: float, signs: Signs) -> float:
     """The strength of the best match, corrected by what its text says."""
-    strength = min(strength, STRONG) + STRONG_WEIGHT * max(strength - STRONG, 0.0)
     strength += SENTENCE_WEIGHT * (signs.fit - USUAL_SENTENCE)
     if signs.names is not None:
         strength += NAMED_WEIGHT if signs.names else -MISSING_WEIGHT
@@ -77,8 +81,16 @@ def is_doubtful(strength: float) -> bool:
 
 
 def reconsidered(strength: float, closeness: float) -> float:
-    """A doubtful match whose sentence is close to the question in meaning, by cosine, becomes as good as sure."""
-    return min(strength + CLOSENESS_WEIGHT * max(closeness - USUAL_CLOSENESS, 0.0), SURE)
+    """A doubtful match, strengthened by how close its sentence is to the question in meaning, by cosine."""
+    return strength + CLOSENESS_WEIGHT * max(closeness - USUAL_CLOSENESS, 0.0)
+
+
+def ceiling(signs: Signs, closeness: float | None) -> float:
+    """The most that the similarity of a passage may be: a book can be full of a subject without answering this.
+    `closeness` is None where nobody looked."""
+    most = 1.0 if closeness is None else FAR_CEILING + CLOSENESS_CEILING * closeness
+    most -= MISSING_CEILING * (signs.names is False) + DENIED_CEILING * signs.denied
+    return max(most, LEAST_CEILING)
 
 
 def names(question: str) -> frozenset[str]:
@@ -86,7 +98,7 @@ def names(question: str) -> frozenset[str]:
     found: list[str] = []
     for index, match in enumerate(WORD.finditer(question)):
         token = match.group()
-        if (index and token[0].isupper()) or _MARKED.search(token):
+        if (index and token[0].isupper()) or _MARKED.search(token[1:]) or token[0].isdigit():
             spellings = [word for word in words(token) if carries(word)]
             found.extend(spellings[1:] or spellings)  # a name of several parts may be joined in another way
     return frozenset(found)
@@ -94,8 +106,8 @@ def names(question: str) -> frozenset[str]:
 
 def terms(question: str) -> list[str]:
     """The words of a question that a book on its subject should know."""
-    tokens = dict.fromkeys(match.group() for match in WORD.finditer(question))
-    return [token for token in tokens if carries(stem(token)) and not {"'", "’"} & set(token)]
+    tokens = (match.group().removesuffix("'s").removesuffix("’s") for match in WORD.finditer(question))
+    return [token for token in dict.fromkeys(tokens) if carries(stem(token)) and not {"'", "’"} & set(token)]
 
 
 def _words_of(passage: Passage) -> frozenset[str]:

@@ -122,7 +122,7 @@ class _Asking:
         yield StateChanged(state="GENERATING")
         task = AnswerTask(
             question=self._question.text,
-            standalone=standalone,
+            standalone=evidence.question,
             book=book,
             evidence=evidence,
             history=self._history,

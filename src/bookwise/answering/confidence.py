@@ -1,7 +1,7 @@
 """Similarities of the passages → Confidence: the rules that decide between an answer and a refusal."""
 
 from collections.abc import Sequence
-from math import fsum, sqrt
+from math import fsum, hypot
 
 from bookwise.domain.answers import Confidence, Level
 from bookwise.domain.books import Vector
@@ -51,11 +51,11 @@ def diversity(vectors: Sequence[Vector]) -> float:
     count = len(vectors)
     if count < 2:
         return 0.0
-    total = [fsum(values) for values in zip(*map(_unit, vectors), strict=True)]
-    pairs = (fsum(x * x for x in total) - sum(any(vector) for vector in vectors)) / (count * (count - 1))
+    total = map(sum, zip(*map(_unit, vectors), strict=True))
+    pairs = (hypot(*total) ** 2 - sum(map(any, vectors))) / (count * (count - 1))
     return min(max(1.0 - pairs, 0.0), 1.0)
 
 
-def _unit(vector: Vector) -> Vector:
-    length = sqrt(fsum(x * x for x in vector))
-    return tuple(x / length for x in vector) if length else vector
+def _unit(vector: Vector) -> Sequence[float]:
+    length = hypot(*vector)
+    return [x / length for x in vector] if length else vector

@@ -3,15 +3,24 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bookwise.answering.answerability import answerability, is_doubtful, reconsidered, signs_of, terms
+from bookwise.answering.answerability import (
+    Signs,
+    answerability,
+    ceiling,
+    is_doubtful,
+    reconsidered,
+    signs_of,
+    terms,
+)
 from bookwise.answering.confidence import RULES, confidence_of
+from bookwise.answering.spelling import respelled
 from bookwise.domain.answers import Evidence, Passage, Question
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
 from bookwise.retrieval.search import SearchKit, search
 
 SHORTEST_QUERY = 3
 LEAST_PASSAGES = RULES[-1][2]  #: fewer could never be enough for an answer
-BEST_WEIGHT = 0.9  #: how far the best match of a question speaks for its other passages
+BEST_WEIGHT = 2 / 3  #: how far the best match of a question speaks for its other passages
 
 
 @dataclass(slots=True, kw_only=True)
@@ -36,12 +45,20 @@ class Gathering:
         """The evidence for the question itself."""
         if len(query.strip()) < SHORTEST_QUERY:
             return nothing(query)
-        found = await self._search(query, max(self.question.top_k, LEAST_PASSAGES))
+        found = await self._found(query)
         passages = await self._weighed(found)
         kept = tuple(passage for passage in passages if passage.score >= self.question.threshold)
         vectors = await self.kit.index.vectors(self.question.book_id, [p.chunk.id for p in kept])
         confidence = confidence_of([p.score for p in kept], list(vectors.values()))
-        return Evidence(question=query, passages=kept, confidence=confidence, timings=found.timings)
+        return Evidence(question=found.query.text, passages=kept, confidence=confidence, timings=found.timings)
+
+    async def _found(self, query: str) -> SearchResult:
+        """What the book has on a question; once more where it spells words of it in another way."""
+        top_k = max(self.question.top_k, LEAST_PASSAGES)
+        found = await self._search(query, top_k)
+        strange = await self.kit.index.unknown(self.question.book_id, terms(query))
+        spelt = respelled(query, strange, (hit.chunk.text for hit in found.hits)) if strange else query
+        return found if spelt == query else await self._search(spelt, top_k)
 
     async def _search(self, query: str, top_k: int) -> SearchResult:
         question = self.question
@@ -56,23 +73,28 @@ class Gathering:
         if not found.hits:
             return []
         calibration = self.kit.calibration_of(await self.kit.catalog.book(self.question.book_id))
-        numbered = [self._passage(hit, hit.score) for hit in found.hits]
-        best = await self._best(found, numbered)
+        best, most = await self._judged(found, [self._passage(hit, hit.score) for hit in found.hits])
         for hit in found.hits:
-            strength = hit.strength + BEST_WEIGHT * (best - hit.strength)
-            self.seen[hit.chunk.id] = replace(self.seen[hit.chunk.id], score=calibration.similarity(strength))
+            score = calibration.similarity(hit.strength + BEST_WEIGHT * (best - hit.strength))
+            self.seen[hit.chunk.id] = replace(self.seen[hit.chunk.id], score=min(score, most))
         return [self.seen[hit.chunk.id] for hit in found.hits]
 
-    async def _best(self, found: SearchResult, passages: Sequence[Passage]) -> float:
-        """How strong the best match is once its text is read. Only an embedder in this process is asked again."""
-        text, facts = found.query.text, self.kit.embedder.facts
-        unknown = await self.kit.index.unknown(self.question.book_id, terms(text))
-        signs = signs_of(text, passages, unknown=bool(unknown))
+    async def _judged(self, found: SearchResult, passages: Sequence[Passage]) -> tuple[float, float]:
+        """How strong the best match is once its text is read, and the most a similarity may then be."""
+        unknown = await self.kit.index.unknown(self.question.book_id, terms(found.query.text))
+        signs = signs_of(found.query.text, passages, unknown=bool(unknown))
         best = answerability(max(hit.strength for hit in found.hits), signs)
-        if not facts.local or not is_doubtful(best) or not signs.sentence.strip():
-            return best
+        closeness = await self._closeness(found, signs) if is_doubtful(best) else None
+        if closeness is not None:
+            best = reconsidered(best, closeness)
+        return best, ceiling(signs, closeness)
+
+    async def _closeness(self, found: SearchResult, signs: Signs) -> float | None:
+        """How close the likeliest sentence is to the question in meaning. Only an embedder in this process is asked."""
+        if not self.kit.embedder.facts.local or not signs.sentence.strip():
+            return None
         sentence = await self.kit.embedder.embed_query(signs.sentence)
-        return reconsidered(best, sum(a * b for a, b in zip(found.vector, sentence, strict=True)))
+        return sum(a * b for a, b in zip(found.vector, sentence, strict=True))
 
     def _passage(self, hit: Hit, score: float) -> Passage:
         if hit.chunk.id not in self.seen:

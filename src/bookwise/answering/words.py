@@ -80,12 +80,12 @@ def _root(word: str) -> str:
 def words(text: str) -> list[str]:
     """Every word in order, stemmed; a name such as `create_publisher` gives itself and its parts."""
     found: list[str] = []
-    for match in WORD.finditer(_without_marks(text)):
+    for match in WORD.finditer(without_marks(text)):
         found.extend(_spellings(match.group()))
     return found
 
 
-def _without_marks(text: str) -> str:
+def without_marks(text: str) -> str:
     """`Hervé` as `Herve`, for readers who cannot type the mark."""
     return text if text.isascii() else "".join(c for c in normalize("NFD", text) if not combining(c))
 

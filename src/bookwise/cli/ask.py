@@ -61,7 +61,7 @@ def ask(  # noqa: PLR0913 - one parameter per option
         response = AgentResponse.of(answer, query=question, min_relevance=settings.min_relevance_score)
         print_json(response.model_dump(mode="json"))
     else:
-        _write_rest(account_of(answer), on)
+        _write_rest(account_of(answer), question, on)
     raise typer.Exit(_exit_code(answer))
 
 
@@ -74,7 +74,10 @@ async def _whole(answer: Answer) -> AsyncGenerator[AnswerEvent]:
     yield AnswerFinished(answer=answer)
 
 
-def _write_rest(told: Account, on: Paper) -> None:
+def _write_rest(told: Account, question: str, on: Paper) -> None:
+    read_as = told.evidence.question.strip() if told.evidence else ""
+    if read_as and read_as != question.strip():
+        on.line(f"Read as: {read_as}", style="dim")
     write_notes(told, on)
     write_sources(told, on)
     on.line(summary(told), style="dim")

@@ -6,21 +6,23 @@ import pytest
 
 from bookwise.answering.answerability import (
     SENTENCE_CHARACTERS,
-    STRONG,
     SURE,
     USUAL_CLOSENESS,
     USUAL_SENTENCE,
     Signs,
     answerability,
+    ceiling,
     is_doubtful,
     names,
     reconsidered,
     signs_of,
     terms,
 )
+from bookwise.answering.confidence import RULES, level_of
 from bookwise.domain.answers import Passage
 from tests.support.answers import passage
 
+HIGH, MEDIUM, _ = (average for _, average, _ in RULES)
 USUAL = Signs(sentence="A node is small.", fit=USUAL_SENTENCE, names=None, denied=False, unknown=False)
 
 
@@ -33,15 +35,9 @@ def judged(strength: float, **signs: object) -> float:
     return answerability(strength, replace(USUAL, **signs))  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("strength", [0.0, 0.3, 0.6, STRONG])
+@pytest.mark.parametrize("strength", [0.0, 0.3, 0.6, 1.2])
 def test_usual_signs_leave_the_strength_as_it_is(strength: float) -> None:
     assert judged(strength) == pytest.approx(strength)
-
-
-def test_a_stronger_match_is_never_weaker_afterwards() -> None:
-    strengths = [judged(step / 100) for step in range(150)]
-    assert strengths == sorted(strengths)
-    assert STRONG < judged(1.0) < 1.0
 
 
 def test_a_sentence_that_fits_better_strengthens_and_one_that_fits_worse_weakens() -> None:
@@ -54,11 +50,36 @@ def test_a_sentence_that_is_closer_in_meaning_strengthens_and_a_far_one_takes_no
     assert reconsidered(0.6, 0.0) == 0.6
 
 
-def test_a_second_look_makes_a_doubtful_match_sure_and_no_more() -> None:
-    assert reconsidered(0.89, 1.0) == SURE
+def test_neither_a_sure_nor_a_hopeless_match_gets_a_second_look() -> None:
     assert is_doubtful(0.6)
     assert not is_doubtful(SURE)
     assert not is_doubtful(0.1)
+
+
+def limited(closeness: float | None, **signs: object) -> float:
+    """The most a similarity may be; `signs` overrides the usual ones."""
+    return ceiling(replace(USUAL, **signs), closeness)  # type: ignore[arg-type]
+
+
+def test_the_closer_the_sentence_the_surer_one_may_be() -> None:
+    limits = [limited(step / 10) for step in range(11)]
+    assert limits == sorted(limits)
+    assert limits[0] < MEDIUM < limits[5] < HIGH < limits[10]
+
+
+def test_nothing_limits_a_match_that_was_not_looked_at_twice() -> None:
+    assert limited(None) == 1.0
+
+
+@pytest.mark.parametrize("signs", [{"names": False}, {"denied": True}])
+def test_one_is_less_sure_of_a_passage_without_the_name_or_the_denial(signs: dict[str, object]) -> None:
+    assert limited(0.8, **signs) < limited(0.8)
+    assert limited(None, **signs) < HIGH
+
+
+def test_a_limit_makes_unsure_but_refuses_nothing() -> None:
+    lowest = limited(-1.0, names=False, denied=True)
+    assert level_of(lowest, 5) == "low"
 
 
 def test_the_names_of_the_question_strengthen_where_they_occur_and_weaken_where_they_are_missing() -> None:
@@ -143,6 +164,8 @@ def test_the_order_of_the_passages_is_left_untouched() -> None:
         ("Where did Ada live?", {"ada"}),
         ("Ada lived where?", set()),
         ("Which ROS 2 release?", {"ros", "2"}),
+        ("where does cuVSLAM keep its map", {"cu", "vslam"}),
+        ("OpenVLA runs where?", {"open", "vla"}),
         ("what is setup.bash for", {"setup", "bash"}),
         ("what does use_sim_time do", {"sim", "tim"}),
     ],
@@ -154,3 +177,4 @@ def test_names_are_capitals_within_the_question_numbers_and_identifiers(question
 def test_the_terms_are_the_words_that_carry_meaning_each_once_as_they_were_typed() -> None:
     assert terms("What is a Node, and does the Node publish?") == ["Node", "publish"]
     assert terms("what's that?") == []
+    assert terms("the node's topic") == ["node", "topic"]

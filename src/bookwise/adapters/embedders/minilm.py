@@ -33,7 +33,7 @@ ADVICE = (
 
 #: Fitted on five books: a mean strength of 0.6 over five hits parts what a book answers from what it does not.
 CALIBRATION = Calibration(
-    knots=((0.0, 0.0), (0.2, 0.05), (0.4, 0.25), (0.6, 0.6), (0.78, 0.75), (0.95, 0.85), (1.4, 1.0))
+    knots=((0.0, 0.0), (0.2, 0.05), (0.4, 0.25), (0.6, 0.6), (0.78, 0.75), (0.95, 0.85), (2.0, 1.0))
 )
 
 

@@ -108,6 +108,7 @@ class EmbeddedIndex:
         self._slot = anyio.CapacityLimiter(1)
         self._words = qdrant.Bm25(qdrant.Bm25Config(k=BM25_SATURATION, avg_len=BM25_MEAN_WORDS))
         self._rarity = lru_cache(maxsize=100_000)(self._measured_rarity)
+        self._size = lru_cache(maxsize=1_000)(self._measured_size)
         self._learn()
 
     async def stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
@@ -189,6 +190,7 @@ class EmbeddedIndex:
     def _changed(self) -> None:
         self._shard.flush()
         self._rarity.cache_clear()
+        self._size.cache_clear()
         self._learn()
 
     def _learn(self) -> None:
@@ -284,7 +286,7 @@ class EmbeddedIndex:
 
     def _most_possible(self, terms: qdrant.SparseVector, book_id: str) -> float:
         """The score of a chunk that is full of every term: what makes lexical scores comparable."""
-        strange = math.log(2 * self._count + 2)
+        strange = math.log(2 * self._size(book_id) + 2)
         rarities = (self._rarity(book_id, term) for term in terms.indices)
         rarity = sum(strange if known is None else known for known in rarities)
         return max(rarity * (BM25_SATURATION + 1), 1e-9)
@@ -295,6 +297,10 @@ class EmbeddedIndex:
             for word in words
             if any(self._rarity(book_id, term) is None for term in self._words.embed_query(word).indices)
         )
+
+    def _measured_size(self, book_id: str) -> int:
+        """How many chunks of a book there are."""
+        return int(self._shard.count(qdrant.CountRequest(filter=filters.of_book(book_id), exact=True)))
 
     def _measured_rarity(self, book_id: str, term: int) -> float | None:
         """The engine's inverse document frequency of a term in a book, read off its best chunk; None for a term
