@@ -1,18 +1,23 @@
 """What the roads need from outside. The promise of each port is its docstring; tests/contracts holds it
 against every backend."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Protocol, TypeAlias
+from __future__ import annotations
 
-from bookwise.domain.access import ApiKey, ApiRole
-from bookwise.domain.answers import Citation, EngineName, Evidence, Passage, Said, SearchStarted, Usage
-from bookwise.domain.asked import Asked, Thumb
-from bookwise.domain.books import Book, Chunk, EmbeddedChunk, EmbedderFacts, Vector
-from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
-from bookwise.domain.search import Candidate, Filter, Live
-from bookwise.domain.threads import Message, Thread
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+if TYPE_CHECKING:  # a search should not wait for the words of jobs, threads and keys
+    from collections.abc import AsyncIterator, Mapping, Sequence
+    from datetime import datetime
+
+    from bookwise.domain.access import ApiKey, ApiRole
+    from bookwise.domain.answers import Citation, EngineName, Evidence, Passage, Said, SearchStarted, Usage
+    from bookwise.domain.asked import Asked, Thumb
+    from bookwise.domain.books import Book, Chunk, EmbeddedChunk, EmbedderFacts, Vector
+    from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
+    from bookwise.domain.search import Candidate, Filter, Live
+    from bookwise.domain.threads import Message, Thread
 
 
 class Embedder(Protocol):
@@ -199,7 +204,7 @@ class ThreadStore(Protocol):
         """Moves every thread without a message for so long to cold storage; returns how many."""
 
 
-Retrieve: TypeAlias = Callable[[str, int, float], Awaitable[tuple[Passage, ...]]]
+Retrieve: TypeAlias = Callable[[str, int, float], Awaitable[tuple["Passage", ...]]]
 """(query, top_k, similarity threshold) → passages of the one book the question is about. A passage found
 again keeps its number; new ones are numbered on."""
 

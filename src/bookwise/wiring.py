@@ -1,40 +1,42 @@
 """Settings → App: the only maker of adapters."""
 
-import hashlib
+from __future__ import annotations
+
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
-from pydantic import SecretStr
-
 from bookwise.adapters.data_folder import held
-from bookwise.domain.answers import EngineName
 from bookwise.domain.errors import Misconfigured
-from bookwise.ports import (
-    Answerer,
-    Catalog,
-    Embedder,
-    JobStore,
-    Journal,
-    KeyStore,
-    LessonIndex,
-    ResponseStore,
-    Rewriter,
-    ThreadStore,
-    VectorCache,
-)
 from bookwise.retrieval.search import SearchKit
 from bookwise.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from pydantic import SecretStr
+
     from bookwise.adapters.embedders.service import Patience
     from bookwise.adapters.openai.client import ModelClient
     from bookwise.answering.ask import AskKit
+    from bookwise.domain.answers import EngineName
     from bookwise.ingestion.pipeline import IngestionKit
+    from bookwise.ports import (
+        Answerer,
+        Catalog,
+        Embedder,
+        JobStore,
+        Journal,
+        KeyStore,
+        LessonIndex,
+        ResponseStore,
+        Rewriter,
+        ThreadStore,
+        VectorCache,
+    )
 
 DATABASE_FILE = "bookwise.db"
 
@@ -61,7 +63,7 @@ class App:
         return SearchKit(embedder=self.embedder, index=self.index, catalog=self.catalog)
 
     @property
-    def ingestion_kit(self) -> "IngestionKit":
+    def ingestion_kit(self) -> IngestionKit:
         from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers, which a search does not need
 
         return IngestionKit(
@@ -119,7 +121,7 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
 
 
 @asynccontextmanager
-async def open_answers(settings: Settings, search: SearchKit) -> AsyncIterator["AskKit"]:
+async def open_answers(settings: Settings, search: SearchKit) -> AsyncIterator[AskKit]:
     """What an answer needs, with the engines that are configured; no model is called yet."""
     from bookwise.answering.ask import AskKit
     from bookwise.answering.extractive import ExtractiveAnswerer
@@ -153,14 +155,14 @@ def _engine(settings: Settings) -> EngineName:
     return settings.engine
 
 
-def _open_model(settings: Settings) -> "ModelClient":
+def _open_model(settings: Settings) -> ModelClient:
     from bookwise.adapters.openai.client import ModelClient
 
     key = _key(settings.openai_api_key, "OPENAI_API_KEY", f"BOOKWISE_ENGINE={settings.engine}")
     return ModelClient(key, base_url=settings.openai_base_url, model=settings.openai_model)
 
 
-def _model_engines(model: "ModelClient") -> dict[EngineName, Answerer]:
+def _model_engines(model: ModelClient) -> dict[EngineName, Answerer]:
     from bookwise.adapters.openai.agent import AgentAnswerer
     from bookwise.adapters.openai.direct import DirectAnswerer
     from bookwise.answering.guardrails import injection, leak
@@ -169,7 +171,7 @@ def _model_engines(model: "ModelClient") -> dict[EngineName, Answerer]:
     return {"direct": DirectAnswerer(model), "agent": agent}
 
 
-def _rewriter(model: "ModelClient") -> Rewriter:
+def _rewriter(model: ModelClient) -> Rewriter:
     from bookwise.adapters.openai.direct import ModelRewriter
 
     return ModelRewriter(model)
@@ -186,10 +188,10 @@ async def _open_index(settings: Settings, *, warm: bool = False) -> AsyncIterato
     async with AsyncExitStack() as stack:
         stack.enter_context(held(settings.data_dir))
         embedder = await stack.enter_async_context(open_embedder(settings, inline=warm))
-        if warm and (load := getattr(embedder, "load", None)):
-            Thread(target=load, daemon=True).start()
+        from bookwise.adapters.qdrant.embedded import open_index
 
-        from bookwise.adapters.qdrant.embedded import open_index  # after the model began to load
+        if warm and (begin_loading := getattr(embedder, "begin_loading", None)):
+            begin_loading()
 
         facts = embedder.facts
         folder = index_folder(settings, facts.fingerprint)
@@ -258,7 +260,7 @@ def _key(key: SecretStr | None, name: str, wanted_by: str) -> SecretStr:
     return key
 
 
-def _patience(settings: Settings) -> "Patience":
+def _patience(settings: Settings) -> Patience:
     from bookwise.adapters.embedders.service import Patience
 
     return Patience(deadline=settings.embed_timeout_seconds)
@@ -279,6 +281,8 @@ async def local_copy(source: str, settings: Settings, *, on_page: OnPage | None 
     from bookwise.adapters.site import SiteOptions, mirror
 
     options = SiteOptions(allow_private=settings.site_allow_private, max_pages=settings.site_max_pages)
+    import hashlib
+
     folder = settings.data_dir / "sites" / hashlib.sha256(source.encode()).hexdigest()[:16]
     report = await mirror(source, folder, options=options, on_page=on_page)
     notes = tuple(f"{page.url}: {page.reason} {page.detail}".strip() for page in (*report.failed, *report.skipped))

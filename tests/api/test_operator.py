@@ -8,7 +8,8 @@ import httpx2
 import pytest
 from pydantic import TypeAdapter
 
-from bookwise.api.errands import JobReport, Search
+from bookwise.api.errands import JobReport
+from bookwise.api.reading import Search
 from bookwise.api.routes.operator import ERRANDS
 from bookwise.domain.answers import Answer
 from tests.support.answers import answered, blocked, interrupted, refused

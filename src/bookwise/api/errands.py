@@ -1,7 +1,7 @@
 """What a command wants of the books, as data: carried out by itself, or by the service that holds the data folder.
 
 An errand and what it returns travel as JSON, so both are made of dataclasses. The operator's route lists the errands
-that a service carries out.
+that a service carries out; those that only look into a book are in `reading`, which loads in an instant.
 """
 
 from collections.abc import AsyncGenerator
@@ -11,12 +11,8 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from bookwise.domain.access import ApiKey, ApiRole
 from bookwise.domain.answers import Answer, AnswerEvent, EngineName, Question
-from bookwise.domain.books import Book, Chunk
+from bookwise.domain.books import Book
 from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
-from bookwise.domain.search import Filter, SearchQuery, SearchResult
-from bookwise.retrieval import read
-from bookwise.retrieval.choose import chosen_book
-from bookwise.retrieval.search import SearchKit, search
 from bookwise.wiring import App, index_folder
 
 if TYPE_CHECKING:
@@ -29,37 +25,6 @@ Found_co = TypeVar("Found_co", covariant=True)
 
 class Errand(Protocol[Kit_contra, Found_co]):
     async def run(self, kit: Kit_contra, /) -> Found_co: ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """The best passages of one book."""
-
-    text: str
-    book: str | None
-    limit: int
-    tier: int
-    module: str | None = None
-    chapter_min: int | None = None
-    chapter_max: int | None = None
-    lesson: int | None = None
-    levels: tuple[str, ...] = ()
-    layer: str | None = None
-    lesson_id: str | None = None
-
-    async def run(self, kit: SearchKit) -> SearchResult:
-        within = Filter(
-            book_id=(await chosen_book(kit.catalog, self.book)).id,
-            hardware_tier=self.tier,
-            module=self.module,
-            chapter_min=self.chapter_min,
-            chapter_max=self.chapter_max,
-            lesson=self.lesson,
-            proficiency_levels=self.levels,
-            layer=self.layer,
-            lesson_id=self.lesson_id,
-        )
-        return await search(SearchQuery(text=self.text, filter=within, limit=self.limit), kit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,35 +59,6 @@ class Ask:
             engine=self.engine,
         )
         return ask(question, kit)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadLesson:
-    """A whole lesson, by its id or its source file."""
-
-    lesson: str
-    book: str | None
-
-    async def run(self, app: App) -> tuple[Chunk, ...]:
-        book_id = (await chosen_book(app.catalog, self.book)).id
-        by_file = {r.source_file: r.lesson_id for r in await app.catalog.records(book_id)}
-        return await read.lesson(book_id, by_file.get(self.lesson, self.lesson), index=app.index, catalog=app.catalog)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReadContext:
-    """A chunk with its neighbours, in order."""
-
-    chunk_id: str
-    book: str | None
-    before: int
-    after: int
-
-    async def run(self, app: App) -> tuple[Chunk, ...]:
-        found = await read.context(
-            self.book, self.chunk_id, before=self.before, after=self.after, index=app.index, catalog=app.catalog
-        )
-        return (*found.before, found.chunk, *found.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

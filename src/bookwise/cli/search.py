@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from bookwise.api.errands import ReadContext, ReadLesson, Search
+from bookwise.api.reading import ReadContext, ReadLesson, Search
 from bookwise.cli.output import (
     BookOption,
     JsonFlag,

@@ -6,8 +6,10 @@ import os
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import anyio
@@ -95,27 +97,42 @@ class MiniLM:
         self._limiter = anyio.CapacityLimiter(1)
         self._query_limiter = anyio.CapacityLimiter(self._workers)
         self._inline = inline
+        self._loading: Thread | None = None
 
     @cached_property
-    def _run(self) -> Callable[[str], Any]:
-        import numpy as np
+    def _session(self) -> Any:
         import onnxruntime
-        from tokenizers import Tokenizer
 
-        folder = model_folder(self._model_dir)
-        graph = built_graph(folder, self._cache)
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(MAX_TOKENS)
+        graph = built_graph(model_folder(self._model_dir), self._cache)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.enable_cpu_mem_arena = False
         try:
-            session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+            return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
         except Exception as error:
             raise MissingModel(
                 f"{graph} cannot be loaded: {error}", advice=f"Delete {graph}; it is built again at the next start."
             ) from error
+
+    @cached_property
+    def _tokenizer(self) -> Any:
+        from tokenizers import Tokenizer
+
+        file = model_folder(self._model_dir) / "tokenizer.json"
+        if not file.exists():
+            raise MissingModel(f"{file.parent} holds no tokenizer.json.", advice=ADVICE)
+        tokenizer = Tokenizer.from_file(str(file))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(MAX_TOKENS)
+        return tokenizer
+
+    @cached_property
+    def _run(self) -> Callable[[str], Any]:
+        import numpy as np
+
+        if self._loading is not None:
+            self._loading.join()
+        session, tokenizer = self._session, self._tokenizer
 
         def run(text: str) -> Any:
             ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
@@ -124,8 +141,26 @@ class MiniLM:
         return run
 
     def load(self) -> None:
-        """Loads the model now, for callers that can do it beside other work."""
+        """Loads the model now."""
         _ = self._run
+
+    def begin_loading(self) -> None:
+        """Loads the model, its session beside what the caller does next: making one leaves the interpreter alone, which
+        all the rest needs, and which opening an index does not let go of."""
+        import onnxruntime  # noqa: F401
+
+        begun = Event()
+
+        def make_session() -> None:
+            begun.set()
+            with suppress(MissingModel):  # told to whoever embeds
+                _ = self._session
+
+        self._loading = Thread(target=make_session, daemon=True)
+        self._loading.start()
+        begun.wait()
+        with suppress(MissingModel):
+            _ = self._tokenizer
 
     async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         return await anyio.to_thread.run_sync(partial(self._embed_all, list(texts)), limiter=self._limiter)

