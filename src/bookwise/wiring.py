@@ -76,9 +76,9 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, serving: bool = False) -> AsyncIterator[App]:
+async def open_app(settings: Settings, *, take_over_jobs: bool = False) -> AsyncIterator[App]:
     """Holds the data folder and opens what is in it. The jobs that an earlier holder left behind have failed, unless
-    a service takes them over."""
+    they are taken over."""
     from bookwise.adapters.sql.catalog import SqlCatalog
     from bookwise.adapters.sql.database import open_database
     from bookwise.adapters.sql.jobs import SqlJobs
@@ -88,12 +88,9 @@ async def open_app(settings: Settings, *, serving: bool = False) -> AsyncIterato
     from bookwise.adapters.sql.threads import SqlThreads
     from bookwise.adapters.sql.vectors import SqlVectorCache
 
-    async with (
-        _open_index(settings, for_readers=serving) as (embedder, index),
-        open_database(database_url(settings)) as database,
-    ):
+    async with _open_index(settings) as (embedder, index), open_database(database_url(settings)) as database:
         jobs = SqlJobs(database, holder=index.id)
-        if not serving:
+        if not take_over_jobs:
             await jobs.interrupt_running()
         yield App(
             settings=settings,
@@ -114,7 +111,7 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
     """What a single search needs, opened as fast as can be; the whole app where that is not possible."""
     from bookwise.adapters.sql.shelf import SqliteShelf
 
-    async with _open_index(settings, warm=True, for_readers=True) as (embedder, index):
+    async with _open_index(settings, warm=True) as (embedder, index):
         shelf = SqliteShelf(settings.data_dir / DATABASE_FILE, index_id=index.id)
         if settings.database_url is None and shelf.is_current:
             yield SearchKit(embedder=embedder, index=index, catalog=shelf)
@@ -181,9 +178,7 @@ def _rewriter(model: ModelClient) -> Rewriter:
 
 
 @asynccontextmanager
-async def _open_index(
-    settings: Settings, *, for_readers: bool, warm: bool = False
-) -> AsyncIterator[tuple[Embedder, LessonIndex]]:
+async def _open_index(settings: Settings, *, warm: bool = False) -> AsyncIterator[tuple[Embedder, LessonIndex]]:
     """Holds the data folder and opens its index. `warm` loads a local model meanwhile."""
     if settings.qdrant_url:
         raise Misconfigured(
@@ -193,15 +188,14 @@ async def _open_index(
     async with AsyncExitStack() as stack:
         stack.enter_context(held(settings.data_dir))
         embedder = await stack.enter_async_context(open_embedder(settings, inline=warm))
+        from bookwise.adapters.qdrant.embedded import open_index
+
         if warm and (begin_loading := getattr(embedder, "begin_loading", None)):
             begin_loading()
 
-        from bookwise.adapters.qdrant.embedded import open_index
-
         facts = embedder.facts
         folder = index_folder(settings, facts.fingerprint)
-        opening = open_index(folder, size=facts.size, for_readers=for_readers)
-        yield embedder, await stack.enter_async_context(opening)
+        yield embedder, await stack.enter_async_context(open_index(folder, size=facts.size))
 
 
 def index_folder(settings: Settings, fingerprint: str) -> Path:

@@ -21,7 +21,7 @@ TEXT = "A topic carries messages from publishers to subscribers."
 OTHER = "A service answers one request with one response."
 
 
-@pytest.fixture(params=["qdrant-embedded", "qdrant-embedded, for readers"])
+@pytest.fixture(params=["qdrant-embedded"])
 async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
     """Opens the same index again and again, each time closing it first."""
     async with AsyncExitStack() as stack:
@@ -30,8 +30,7 @@ async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
         async def again() -> LessonIndex:
             await opened.aclose()
-            opening = open_index(tmp_path / "index", size=2, for_readers="readers" in request.param)
-            return await opened.enter_async_context(opening)
+            return await opened.enter_async_context(open_index(tmp_path / "index", size=2))
 
         yield again
 

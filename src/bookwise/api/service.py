@@ -44,7 +44,7 @@ class Service:
 @asynccontextmanager
 async def open_service(settings: Settings, *, open_to_anyone: bool | None = True) -> AsyncIterator[Service]:
     """Holds the data folder as long as it is open. `open_to_anyone` None: as long as there is no key."""
-    async with open_app(settings, serving=True) as app:
+    async with open_app(settings, take_over_jobs=True) as app:
         is_open = not await app.keys.any_active() if open_to_anyone is None else open_to_anyone
         if is_open:
             _require_loopback(settings.host)

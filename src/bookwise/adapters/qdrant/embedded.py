@@ -43,14 +43,9 @@ MANY = 10_000_000
 
 
 @asynccontextmanager
-async def open_index(folder: Path, *, size: int, for_readers: bool = False) -> AsyncIterator["EmbeddedIndex"]:
-    """The index in `folder`, made when absent. The caller holds the data folder: one process at a time.
-
-    `for_readers` brings the payloads into memory: the first look at one that is not there takes as long as comparing
-    all vectors. Whoever only writes need not hold them.
-    """
-    memory = qdrant.Memory.Cached if for_readers else qdrant.Memory.Cold
-    index = await anyio.to_thread.run_sync(partial(_opened, folder, _config(size, memory), size))
+async def open_index(folder: Path, *, size: int) -> AsyncIterator["EmbeddedIndex"]:
+    """The index in `folder`, made when absent. The caller holds the data folder: one process at a time."""
+    index = await anyio.to_thread.run_sync(partial(_opened, folder, size))
     try:
         yield index
     finally:
@@ -58,13 +53,13 @@ async def open_index(folder: Path, *, size: int, for_readers: bool = False) -> A
             await index.close()
 
 
-def _opened(folder: Path, config: qdrant.EdgeConfig, size: int) -> "EmbeddedIndex":
+def _opened(folder: Path, size: int) -> "EmbeddedIndex":
     identity = folder / IDENTITY_FILE
     try:
         if identity.exists():
-            shard = qdrant.EdgeShard.load(str(folder), config)
+            shard = qdrant.EdgeShard.load(str(folder), None)
         else:
-            shard = _created(folder, config)
+            shard = _created(folder, size)
             identity.write_text(json.dumps({"id": str(uuid.uuid4()), "size": size}))
         return EmbeddedIndex(shard, json.loads(identity.read_text())["id"])
     except BaseException as error:
@@ -76,8 +71,9 @@ def _opened(folder: Path, config: qdrant.EdgeConfig, size: int) -> "EmbeddedInde
         ) from error
 
 
-def _config(size: int, payloads: qdrant.Memory) -> qdrant.EdgeConfig:
-    return qdrant.EdgeConfig(
+def _created(folder: Path, size: int) -> qdrant.EdgeShard:
+    folder.mkdir(parents=True, exist_ok=True)
+    config = qdrant.EdgeConfig(
         vectors={
             DENSE: qdrant.EdgeVectorParams(
                 size=size,
@@ -88,13 +84,9 @@ def _config(size: int, payloads: qdrant.Memory) -> qdrant.EdgeConfig:
             )
         },
         sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
-        payload_memory=payloads,
+        payload_memory=qdrant.Memory.Cached,
         max_search_threads=1,
     )
-
-
-def _created(folder: Path, config: qdrant.EdgeConfig) -> qdrant.EdgeShard:
-    folder.mkdir(parents=True, exist_ok=True)
     shard = qdrant.EdgeShard.create(str(folder), config)
     for field in KEYWORD_FIELDS:
         params = qdrant.KeywordIndexParams(is_tenant=field == TENANT)
