@@ -11,7 +11,6 @@ from bookwise.ports import Embedder, LessonIndex, Shelf
 from bookwise.retrieval.fuse import FusionOptions, Ranked, ranked
 
 POOL = 30
-READ_AHEAD = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +91,7 @@ async def _first_live(
     best: list[tuple[Ranked, Chunk]] = []
     seen: set[str] = set()
     hidden = False
-    async for candidate, chunk in _read(candidates, limit + READ_AHEAD, index):
+    async for candidate, chunk in _read(candidates, limit, index):
         if chunk is None or chunk.revision not in live.revisions:
             hidden = True
         elif chunk.content_hash not in seen:
