@@ -127,6 +127,11 @@ class MiniLM:
         return tokenizer
 
     @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        """Kept, because the memory that a thread worked in is not given back: new threads would take more of it."""
+        return ThreadPoolExecutor(self._workers, thread_name_prefix="minilm")
+
+    @cached_property
     def _run(self) -> Callable[[str], Any]:
         import numpy as np
 
@@ -174,8 +179,7 @@ class MiniLM:
         if not texts:
             return []
         self.load()
-        with ThreadPoolExecutor(self._workers, thread_name_prefix="minilm") as pool:
-            return list(pool.map(self._embed_one, texts))
+        return list(self._pool.map(self._embed_one, texts))
 
     def _embed_one(self, text: str) -> Vector:
         vector: Vector = tuple(self._run(text).tolist())
