@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from bookwise.answering.asked import asked
 from bookwise.answering.select import found_units, places_of
-from bookwise.answering.words import WORD, carries, says_not, stem, words
+from bookwise.answering.words import WORD, carries, says_not, stem, without_possessive, words
 from bookwise.domain.answers import Passage
 
 SENTENCE_WEIGHT = 0.28
@@ -106,7 +106,7 @@ def names(question: str) -> frozenset[str]:
 
 def terms(question: str) -> list[str]:
     """The words of a question that a book on its subject should know."""
-    tokens = (match.group().removesuffix("'s").removesuffix("’s") for match in WORD.finditer(question))
+    tokens = (without_possessive(match.group()) for match in WORD.finditer(question))
     return [token for token in dict.fromkeys(tokens) if carries(stem(token)) and not {"'", "’"} & set(token)]
 
 

@@ -1,6 +1,5 @@
 """A question in stand-alone form → evidence: numbered passages of one book, and how sure they make us."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bookwise.answering.answerability import (
@@ -45,27 +44,30 @@ class Gathering:
         """The evidence for the question itself."""
         if len(query.strip()) < SHORTEST_QUERY:
             return nothing(query)
-        found = await self._found(query)
-        passages = await self._weighed(found)
+        found, strange = await self._found(query)
+        passages = await self._weighed(found, strange)
         kept = tuple(passage for passage in passages if passage.score >= self.question.threshold)
         vectors = await self.kit.index.vectors(self.question.book_id, [p.chunk.id for p in kept])
         confidence = confidence_of([p.score for p in kept], list(vectors.values()))
         return Evidence(question=found.query.text, passages=kept, confidence=confidence, timings=found.timings)
 
-    async def _found(self, query: str) -> SearchResult:
-        """What the book has on a question; once more where it spells words of it in another way."""
+    async def _found(self, query: str) -> tuple[SearchResult, frozenset[str]]:
+        """What the book has on a question, and the words of it that stand nowhere in the book. Where the book spells
+        them in another way, the question is searched for once more."""
         top_k = max(self.question.top_k, LEAST_PASSAGES)
         found = await self._search(query, top_k)
         strange = await self.kit.index.unknown(self.question.book_id, terms(query))
         spelt = respelled(query, strange, (hit.chunk.text for hit in found.hits)) if strange else query
-        return found if spelt == query else await self._search(spelt, top_k)
+        if spelt == query:
+            return found, strange
+        return await self._search(spelt, top_k), await self.kit.index.unknown(self.question.book_id, terms(spelt))
 
     async def _search(self, query: str, top_k: int) -> SearchResult:
         question = self.question
         within = Filter(book_id=question.book_id, module=question.module, hardware_tier=question.hardware_tier)
         return await search(SearchQuery(text=query, filter=within, limit=top_k), self.kit)
 
-    async def _weighed(self, found: SearchResult) -> list[Passage]:
+    async def _weighed(self, found: SearchResult, strange: frozenset[str]) -> list[Passage]:
         """The hits on the scale of this question: drawn towards its best match, which is judged by its text too.
 
         One passage that answers makes a question answerable, and the average of all of them must say so.
@@ -73,16 +75,16 @@ class Gathering:
         if not found.hits:
             return []
         calibration = self.kit.calibration_of(await self.kit.catalog.book(self.question.book_id))
-        best, most = await self._judged(found, [self._passage(hit, hit.score) for hit in found.hits])
+        numbered = [self._passage(hit, hit.score) for hit in found.hits]
+        signs = signs_of(found.query.text, numbered, unknown=bool(strange))
+        best, most = await self._judged(found, signs)
         for hit in found.hits:
             score = calibration.similarity(hit.strength + BEST_WEIGHT * (best - hit.strength))
             self.seen[hit.chunk.id] = replace(self.seen[hit.chunk.id], score=min(score, most))
         return [self.seen[hit.chunk.id] for hit in found.hits]
 
-    async def _judged(self, found: SearchResult, passages: Sequence[Passage]) -> tuple[float, float]:
+    async def _judged(self, found: SearchResult, signs: Signs) -> tuple[float, float]:
         """How strong the best match is once its text is read, and the most a similarity may then be."""
-        unknown = await self.kit.index.unknown(self.question.book_id, terms(found.query.text))
-        signs = signs_of(found.query.text, passages, unknown=bool(unknown))
         best = answerability(max(hit.strength for hit in found.hits), signs)
         closeness = await self._closeness(found, signs) if is_doubtful(best) else None
         if closeness is not None:

@@ -6,7 +6,7 @@ spelt almost like the strange one tell what was meant: `Celeron` is `Céloron`, 
 
 from collections.abc import Collection, Iterable
 
-from bookwise.answering.words import WORD, without_marks
+from bookwise.answering.words import WORD, without_marks, without_possessive
 
 SHORTEST = 5  #: letters; of shorter words too many are alike
 
@@ -15,7 +15,7 @@ def respelled(question: str, strange: Collection[str], texts: Iterable[str]) -> 
     """The question with each strange word in the spelling of the texts, where they have one that begins alike."""
     known = {_plain(match.group()): match.group() for text in texts for match in WORD.finditer(text)}
     meant = {word: known[near] for word in strange if (near := _nearest(_plain(word), known))}
-    return WORD.sub(lambda match: _possessive(match.group(), meant), question) if meant else question
+    return WORD.sub(lambda match: _as_meant(match.group(), meant), question) if meant else question
 
 
 def _nearest(word: str, known: Iterable[str]) -> str | None:
@@ -39,9 +39,9 @@ def _from_the_first_difference(one: str, other: str) -> tuple[str, str]:
     return one[start:], other[start:]
 
 
-def _possessive(token: str, meant: dict[str, str]) -> str:
+def _as_meant(token: str, meant: dict[str, str]) -> str:
     """The word as it is meant; of `Celeron's` the ending stays."""
-    word = token.removesuffix("'s").removesuffix("’s")
+    word = without_possessive(token)
     return meant.get(word, word) + token[len(word) :]
 
 

@@ -57,7 +57,7 @@ _LONG_STEM = 6
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """A word without its ending, so that `installing`, `installs` and `installed` are one."""
-    word = word.lower().removesuffix("'s").removesuffix("’s")
+    word = without_possessive(word.lower())
     if not word.isalpha() or word.endswith("ss"):
         return word
     root = _root(word)
@@ -83,6 +83,11 @@ def words(text: str) -> list[str]:
     for match in WORD.finditer(without_marks(text)):
         found.extend(_spellings(match.group()))
     return found
+
+
+def without_possessive(word: str) -> str:
+    """`node's` as `node`."""
+    return word.removesuffix("'s").removesuffix("’s")
 
 
 def without_marks(text: str) -> str:

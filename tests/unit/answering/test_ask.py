@@ -106,6 +106,16 @@ async def test_a_slip_of_the_finger_is_read_as_the_book_spells_the_word(kit: Ask
     assert [passage.number for passage in answer.evidence.passages] == [1, 2, 3, 4, 5]
 
 
+async def test_however_much_the_book_has_on_a_subject_a_name_it_lacks_makes_unsure(kit: AskKit) -> None:
+    known = await answer_of(kit, "When does the irrigation valve open?")
+    named = await answer_of(kit, "When does the irrigation valve of Zanzibar open?")
+    assert isinstance(known, Answered)
+    assert isinstance(named, Answered)
+    assert known.evidence.confidence.maximum > 0.85
+    assert named.evidence.confidence.maximum < 0.75
+    assert named.disclaimer
+
+
 async def test_a_threshold_keeps_weaker_passages_out(kit: AskKit) -> None:
     strict = await answer_of(kit, "What makes the valve close again?", threshold=1.0)
     assert isinstance(strict, Refused)

@@ -5,7 +5,7 @@ import math
 import os
 import uuid
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -75,11 +75,11 @@ def _opened(folder: Path, size: int) -> "EmbeddedIndex":
 
 def _read_ahead(folder: Path) -> None:
     """Asks the system, where it can be asked, to fetch the payloads from the disk before a reader waits for them. It
-    costs this process neither time nor memory."""
+    costs this process a few milliseconds and no memory; a refusal costs nothing but the wait."""
     if not hasattr(os, "posix_fadvise"):
         return
     for file in folder.glob("segments/*/payload_storage/*.dat"):
-        with file.open("rb") as opened:
+        with suppress(OSError), file.open("rb") as opened:
             os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
 
 
