@@ -43,17 +43,18 @@ async def test_every_spelling_of_a_postgres_url_opens_it(postgres: Any) -> None:
                 assert await ask(database, "SELECT count(*) FROM books") == 0
 
 
-@pytest.mark.parametrize("kind", ["importing", "opening"])
-async def test_starting_on_an_up_to_date_file_loads_only_what_it_needs(tmp_path: Path, kind: str) -> None:
-    async with open_database(sqlite_url(tmp_path / "b.db")):
-        pass
+@pytest.mark.parametrize("kind", ["importing", "opening", "making"])
+async def test_starting_on_a_new_or_up_to_date_file_loads_only_what_it_needs(tmp_path: Path, kind: str) -> None:
+    if kind != "making":
+        async with open_database(sqlite_url(tmp_path / "b.db")):
+            pass
     program = (
         "import anyio, sys\n"
         "from bookwise.adapters.sql import catalog, database, jobs, vectors\n"
         "async def main():\n"
         "    async with database.open_database(sys.argv[1]):\n"
         "        pass\n"
-        "if sys.argv[2] == 'opening':\n"
+        "if sys.argv[2] != 'importing':\n"
         "    anyio.run(main)\n"
         "print(*sys.modules)\n"
     )

@@ -19,6 +19,7 @@ from bookwise.adapters.sql.address import parse_address, sqlite_url
 from bookwise.adapters.sql.database import Database, open_database
 from bookwise.adapters.sql.engines import Patience, make_runner
 from bookwise.adapters.sql.migrate import ADVISORY_LOCK, script_config
+from bookwise.adapters.sql.new_database import SCRIPT, migrated_script, script
 from bookwise.adapters.sql.tables import metadata
 from bookwise.adapters.sql.versions import HEAD, HISTORY, stored_version
 from bookwise.domain.errors import Misconfigured
@@ -44,6 +45,13 @@ async def test_the_migrations_make_exactly_the_tables_the_program_uses(database:
         )
 
     assert await database.read(differences) == []
+
+
+async def test_a_new_sqlite_file_is_what_the_migrations_would_make(tmp_path: Path) -> None:
+    wanted = migrated_script()
+    assert await anyio.Path(SCRIPT).read_text() == wanted, "run `python -m bookwise.adapters.sql.new_database`"
+    async with open_database(sqlite_url(tmp_path / "bookwise.db")) as database:
+        assert await database.read(script) == wanted
 
 
 def test_a_new_migration_script_can_be_made_from_the_template() -> None:

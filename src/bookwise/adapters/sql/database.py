@@ -12,6 +12,7 @@ from bookwise.adapters.sql.address import Address, parse_address
 from bookwise.adapters.sql.border import damaged, is_locked, translated, worth_another_try
 from bookwise.adapters.sql.engines import Patience, Runner, make_runner
 from bookwise.adapters.sql.history import HEAD
+from bookwise.adapters.sql.new_database import fill
 from bookwise.adapters.sql.versions import refuse_unknown, stored_version
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ async def _prepare(database: Database, patience: Patience) -> None:
     refuse_unknown(version, database.address.name)
     if database.address.kind == "sqlite":
         await database.read(_use_write_ahead_log, patience.busy)
+        version = version or await database.write(fill)
     if version != HEAD:
         await _migrate(database)
     elif database.address.kind == "sqlite":
