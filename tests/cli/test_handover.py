@@ -1,5 +1,6 @@
 """Commands on a data folder that a service holds: they say and do what they would say and do without it."""
 
+import json
 import os
 import re
 import signal
@@ -242,6 +243,20 @@ async def test_with_keys_set_up_the_operators_commands_need_none_and_their_secre
         said = served.said + "".join(served.log)
         assert "/operator/{errand}" in said
         assert running.secret not in said + repr(running)
+
+
+@slow
+@pytest.mark.anyio
+async def test_a_service_that_asks_for_no_key_asks_for_one_from_the_first_key_on(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    async with serving(data, **WIDE) as served, client(served) as speaking:
+        assert (await run(data, "keys", "create", "course website", "--rate", "0")).returncode == 2
+        assert (await speaking.get("/books")).status_code == 200, "no key was made"
+        made = await run(data, "keys", "create", "course website", "--json")
+        assert (await speaking.get("/books")).status_code == 401
+        key = {"Authorization": f"Bearer {json.loads(made.stdout)['secret']}"}
+        assert (await speaking.get("/books", headers=key)).status_code == 200
+        assert (await run(data, "keys", "list")).returncode == 0
 
 
 @slow

@@ -20,7 +20,7 @@ from bookwise.settings import Settings
 from bookwise.wiring import App, open_answers, open_app
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Service:
     """What one process serves."""
 
@@ -28,7 +28,7 @@ class Service:
     app: App
     kit: AskKit
     runner: IngestionRunner
-    open_to_anyone: bool  #: no key is needed: the service listens on loopback only
+    open_to_anyone: bool  #: no key is needed, until one is made: the service listens on loopback only
     telemetry: Telemetry | None = None
     metrics: Metrics = field(default_factory=Metrics)
     strangers: Strangers = field(default_factory=Strangers)

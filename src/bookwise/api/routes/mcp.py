@@ -17,8 +17,6 @@ from bookwise.api.tools import tool_server
 from bookwise.domain.access import Caller
 from bookwise.domain.answers import AnswerEvent, Question
 
-LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-
 
 def mount_mcp(app: FastAPI) -> None:
     """Adds POST /mcp, limited like every route. Its lifespan joins the app's own and runs inside it, once that has
@@ -37,18 +35,11 @@ async def mcp_lifespan(app: Any) -> AsyncIterator[None]:
     app.state.mcp = StreamableHTTPSessionManager(
         server,
         stateless=True,  # every request says who sends it; nothing is remembered that another could take over
-        security_settings=_security(open_to_anyone=service.open_to_anyone),
+        # Who may come from where is decided for all routes in one place, before this one.
+        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     async with app.state.mcp.run():
         yield
-
-
-def _security(*, open_to_anyone: bool) -> TransportSecuritySettings:
-    """Where no key is needed, a page in the reader's browser must not reach the books through a name of its own."""
-    if not open_to_anyone:
-        return TransportSecuritySettings(enable_dns_rebinding_protection=False)
-    hosts = [spelling for host in LOOPBACK for spelling in (host, f"{host}:*")]
-    return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=[f"http://{host}" for host in hosts])
 
 
 def _caller_of(request: Any) -> Caller:

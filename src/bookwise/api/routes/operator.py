@@ -57,10 +57,13 @@ async def operator(errand: str, request: Request, caller: Operator) -> Response:
         wanted = TypeAdapter(kind).validate_json(await request.body())
     except ValidationError as error:
         raise InvalidInput(f"This is no errand {errand!r}.", advice="Use the commands of its own version.") from error
+    service = service_of(request)
     try:
-        found = await wanted.run(ERRANDS[kind](service_of(request)))
+        found = await wanted.run(ERRANDS[kind](service))
     except BookwiseError as error:  # to the operator it is told as the command itself would tell it
         told = replace(problem_of(error), code=error.code, detail=error.message, advice=error.advice)
         return told.response(request.url.path)
+    if kind is errands.CreateKey:
+        service.open_to_anyone = False  # behind a proxy, loopback is not only this machine
     returned = TypeAdapter(kind.run.__annotations__["return"])
     return Response(returned.dump_json(found), media_type="application/json")
