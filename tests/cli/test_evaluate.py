@@ -193,6 +193,14 @@ def test_a_written_map_is_used_and_outlives_the_next_ingest(terminal: CommandLin
     assert terminal.json("calibrate")["before"] == pytest.approx(run["after"])
 
 
+def test_recreating_a_book_forgets_the_written_map(terminal: CommandLine, book: Path) -> None:
+    before = terminal.json("validate", "--min", "0")
+    terminal("calibrate", "--write")
+    assert similarities(terminal.json("validate", "--min", "0")) != similarities(before)
+    assert terminal("ingest", str(book), "--mode", "recreate") == 0
+    assert similarities(terminal.json("validate", "--min", "0")) == similarities(before)
+
+
 def test_the_table_to_paste_is_what_was_fitted(bookwise: CommandLine) -> None:
     knots = bookwise.json("calibrate")["knots"]
     bookwise("calibrate")

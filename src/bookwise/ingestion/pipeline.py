@@ -132,7 +132,7 @@ async def run_job(
 ) -> IngestionJob:
     """Runs a job that was started, to its end. Cancelled, it stops after the lessons it is publishing."""
     known = await _known_book(job.book_id, kit.catalog)
-    book = _book(discovery, kit, known, job.source)
+    book = _book(discovery, kit, known, job)
     if known is None:
         await kit.catalog.register(book)
     return await _run(discovery, root, kit, job=job, book=book, report=report)
@@ -152,17 +152,17 @@ async def _known_book(book_id: str, catalog: Catalog) -> Book | None:
         return None
 
 
-def _book(discovery: Discovery, kit: IngestionKit, known: Book | None, source: str) -> Book:
+def _book(discovery: Discovery, kit: IngestionKit, known: Book | None, job: IngestionJob) -> Book:
     """The book as this run will leave it."""
     facts = kit.embedder.facts
     profile = discovery.profile
-    kept = known.calibration if known and known.embedder == facts.fingerprint else None
+    kept = known.calibration if known and known.embedder == facts.fingerprint and job.mode != "recreate" else None
     return Book(
         id=discovery.book_id,
         title=discovery.title,
         base_url=discovery.base_url,
         language=profile.book.language,
-        source=source,
+        source=job.source,
         modules=profile.module_list,
         embedder=facts.fingerprint,
         embedder_name=facts.name,
