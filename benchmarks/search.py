@@ -170,7 +170,7 @@ def cold() -> None:
         data = Path(scratch)
         program = [str(Path(sys.executable).parent / "bookwise"), "--data-dir", str(data)]
         subprocess.run([*program, "ingest", str(SAMPLE)], check=True, capture_output=True)
-        index = index_folder(settings.model_copy(update={"data_dir": data}), FINGERPRINT)
+        index = index_folder(replace(settings, data_dir=data), FINGERPRINT)
         bare = [sys.executable, "-c", BARE_SCRIPT, str(graph), str(weights / "tokenizer.json"), str(index)]
         ours = [*program, "search", "What is a node?"]
         times: dict[str, list[float]] = {"bare": [], "ours": []}

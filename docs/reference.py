@@ -7,15 +7,17 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
+from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from bookwise.api.app import create_app
 from bookwise.cli.exit_codes import BUG, INTERRUPTED, SOME_FAILED, exit_code
 from bookwise.cli.main import COMMANDS, program
 from bookwise.domain.errors import BadLesson, BookwiseError, ModelUnavailable
-from bookwise.settings import Settings, env_name
+from bookwise.settings import FIELDS, LIMITS, TEXT, Settings, env_name
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by `make docs`; edit the code instead. -->"
@@ -25,23 +27,21 @@ def settings_page() -> str:
     lines = [NOTE, "# Settings", "", "Order of trust: command-line flag, environment, `.env`, `[settings]` in a"]
     lines += ["`bookwise.toml` of the working folder (by the name in the last column), default.", ""]
     lines += ["| environment | default | allowed | what it is | in toml |", "|---|---|---|---|---|"]
-    shapes = Settings.model_json_schema()["properties"]
-    for field, info in Settings.model_fields.items():
+    hints = get_type_hints(Settings, localns={"SecretStr": SecretStr})
+    for field, info in FIELDS.items():
         default = "" if info.default is None else f"`{info.default}`"
-        lines.append(f"| `{env_name(field)}` | {default} | {allowed(shapes[field])} | {info.description} | `{field}` |")
+        limits = allowed(hints[field], info.metadata[LIMITS])
+        lines.append(f"| `{env_name(field)}` | {default} | {limits} | {info.metadata[TEXT]} | `{field}` |")
     return "\n".join(lines) + "\n"
 
 
-def allowed(shape: dict[str, object]) -> str:
-    if "enum" in shape:
-        values = shape["enum"]
-        assert isinstance(values, list)
-        return ", ".join(f"`{value}`" for value in values)
-    bounds = [f"{words} {shape[key]}" for key, words in BOUNDS.items() if key in shape]
-    return " and ".join(bounds)
+def allowed(hint: Any, limits: dict[str, Any]) -> str:
+    if get_origin(hint) is Literal:
+        return ", ".join(f"`{value}`" for value in get_args(hint))
+    return " and ".join(f"{words} {limits[key]}" for key, words in BOUNDS.items() if key in limits)
 
 
-BOUNDS = {"minimum": "at least", "exclusiveMinimum": "more than", "maximum": "at most", "pattern": "must match"}
+BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "pattern": "must match"}
 
 
 def commands_page() -> str:

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import anyio
 
@@ -90,8 +90,8 @@ def settings_for(
     if engine is not None and engine not in get_args(EngineName):
         raise InvalidInput(f"There is no engine {engine!r}.", advice=f"Use {', '.join(get_args(EngineName))}.")
     wanted = {"data_dir": Path(data_dir) if data_dir is not None else None, "engine": engine}
-    given = {name: value for name, value in wanted.items() if value is not None}
-    return settings.model_copy(update=given) if settings is not None else load_settings(**given)
+    given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+    return replace(settings, **given) if settings is not None else load_settings(**given)
 
 
 @asynccontextmanager
@@ -102,8 +102,7 @@ async def open_asking(settings: Settings) -> AsyncIterator["AskKit"]:
 
 
 def for_one_question(kit: "AskKit", settings: Settings) -> "AskKit":
-    chosen = "temperature" in settings.model_fields_set
-    return kit if chosen else replace(kit, temperature=TEMPERATURE)
+    return replace(kit, temperature=TEMPERATURE) if settings.temperature is None else kit
 
 
 async def book_for(catalog: Shelf, book_id: str | None, module: str | None = None) -> Book:

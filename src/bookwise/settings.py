@@ -1,107 +1,129 @@
 """Environment, `.env` and `bookwise.toml` → Settings: the only reader of the environment."""
 
+from __future__ import annotations
+
+import dataclasses
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 from bookwise.domain.errors import Misconfigured
+
+if TYPE_CHECKING:
+    from pydantic import SecretStr, ValidationError
 
 PREFIX = "BOOKWISE_"
 OPENAI_URL = "https://api.openai.com/v1"
 COHERE_URL = "https://api.cohere.com"
 TOML_FILE = "bookwise.toml"
 TOML_TABLE = "settings"
-NAME = "environment_name"
+NAME, TEXT, LIMITS, CHECK = "environment_name", "description", "limits", "check"
 _ORIGIN = re.compile(r"https?://[^\s/?#@,*]+")
 
 EmbedderName = Literal["minilm", "openai", "cohere", "hashing"]
 EngineSetting = Literal["auto", "extractive", "direct", "agent"]
 
 
-def _seed(name: str, default: Any, text: str, **limits: Any) -> Any:
+def _setting(default: Any, text: str, *, check: Callable[[Any], Any] | None = None, **limits: Any) -> Any:
+    """A setting: its value must keep the limits, and `check` refuses it or returns what it stands for."""
+    return dataclasses.field(default=default, metadata={TEXT: text, LIMITS: limits, CHECK: check})
+
+
+def _seed(name: str, default: Any, text: str, *, check: Callable[[Any], Any] | None = None, **limits: Any) -> Any:
     """A setting under its own name, without the BOOKWISE_ prefix."""
-    return Field(default=default, json_schema_extra={NAME: name}, description=text, **limits)
+    return dataclasses.field(default=default, metadata={NAME: name, TEXT: text, LIMITS: limits, CHECK: check})
 
 
-class Settings(BaseModel):
+def _origins(value: tuple[str, ...]) -> tuple[str, ...]:
+    found = tuple(origin for part in value if (origin := part.strip()))
+    if not all(map(_ORIGIN.fullmatch, found)):
+        raise ValueError("must be origins such as https://book.example, separated by commas")
+    return found
+
+
+def _http(value: str) -> str | None:
+    if value and not value.startswith(("http://", "https://")):
+        raise ValueError("must begin with http:// or https://")
+    return value.rstrip("/") or None
+
+
+def _one_line(value: SecretStr) -> SecretStr | None:
+    secret = value.get_secret_value()
+    if secret != secret.strip() or "\n" in secret:
+        raise ValueError("must not contain line breaks or blanks around it")
+    return value if secret else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
     """Everything that can be set. A wrong name or value is refused at start."""
 
-    #: The other engine for patterns takes 30 ms to build `\w{1,64}`.
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, regex_engine="python-re")
+    data_dir: Path = _setting(Path(".bookwise"), "Folder that holds all state.")
+    cache_dir: Path | None = _setting(
+        None, "Folder for files that can be made again (the built model). Default: the user's cache."
+    )
+    embedder: EmbedderName = _setting("minilm", "Which embedder turns texts into vectors.")
+    model_dir: Path | None = _setting(None, "Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2.")
+    embed_workers: int = _setting(0, "Threads that embed at the same time; 0 means one per core.", ge=0, le=256)
+    site_allow_private: bool = _setting(False, "Allow live sites on private or loopback addresses.")
+    site_max_pages: int = _setting(2_000, "Pages fetched of a live site.", ge=1, le=100_000)
+    embed_timeout_seconds: float = _setting(
+        60.0, "Deadline of one call to an embedding service, retries included.", gt=0, le=600
+    )
+    engine: EngineSetting = _setting(
+        "auto", "Which engine writes answers; auto: direct when a key is set, extractive otherwise."
+    )
+    temperature: float | None = _setting(
+        None,
+        "Randomness of the language model; by default 0 in a conversation and 0.1 for a single question.",
+        ge=0.0,
+        le=1.0,
+    )
+    answer_timeout_seconds: float = _setting(60.0, "Deadline of one answer, retries included.", gt=0, le=600)
+    unsupported: Literal["drop", "mark"] = _setting(
+        "drop", "What becomes of a model's sentence that no passage carries."
+    )
+    keep_questions: bool = _setting(
+        True, "Keep what readers of the service ask, for `bookwise insights`; false: only the counts."
+    )
+    log_questions: bool = _setting(False, "Write the text of questions into the service's log.")
 
-    data_dir: Path = Field(default=Path(".bookwise"), description="Folder that holds all state.")
-    cache_dir: Path | None = Field(
-        default=None,
-        description="Folder for files that can be made again (the built model). Default: the user's cache.",
+    host: str = _setting("127.0.0.1", "Address that `bookwise serve` listens on.", min_length=1)
+    port: int = _setting(8000, "Port that `bookwise serve` listens on; 0: a free one.", ge=0, le=65535)
+    cors_origins: tuple[str, ...] = _setting(
+        (), "Origins whose pages may call the service, such as https://book.example; with commas.", check=_origins
     )
-    embedder: EmbedderName = Field(default="minilm", description="Which embedder turns texts into vectors.")
-    model_dir: Path | None = Field(
-        default=None, description="Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2."
-    )
-    embed_workers: int = Field(
-        default=0, ge=0, le=256, description="Threads that embed at the same time; 0 means one per core."
-    )
-    site_allow_private: bool = Field(default=False, description="Allow live sites on private or loopback addresses.")
-    site_max_pages: int = Field(default=2_000, ge=1, le=100_000, description="Pages fetched of a live site.")
-    embed_timeout_seconds: float = Field(
-        default=60.0, gt=0, le=600, description="Deadline of one call to an embedding service, retries included."
-    )
-    engine: EngineSetting = Field(
-        default="auto", description="Which engine writes answers; auto: direct when a key is set, extractive otherwise."
-    )
-    temperature: float = Field(default=0.0, ge=0.0, le=1.0, description="Randomness of the language model.")
-    answer_timeout_seconds: float = Field(
-        default=60.0, gt=0, le=600, description="Deadline of one answer, retries included."
-    )
-    unsupported: Literal["drop", "mark"] = Field(
-        default="drop", description="What becomes of a model's sentence that no passage carries."
-    )
-    keep_questions: bool = Field(
-        default=True,
-        description="Keep what readers of the service ask, for `bookwise insights`; false: only the counts.",
-    )
-    log_questions: bool = Field(default=False, description="Write the text of questions into the service's log.")
-
-    host: str = Field(default="127.0.0.1", min_length=1, description="Address that `bookwise serve` listens on.")
-    port: int = Field(default=8000, ge=0, le=65535, description="Port that `bookwise serve` listens on; 0: a free one.")
-    cors_origins: tuple[str, ...] = Field(
-        default=(), description="Origins whose pages may call the service, such as https://book.example; with commas."
-    )
-    body_limit_bytes: int = Field(
-        default=512 * 1024, ge=1024, le=64 * 1024 * 1024, description="Largest body of a request."
-    )
+    body_limit_bytes: int = _setting(512 * 1024, "Largest body of a request.", ge=1024, le=64 * 1024 * 1024)
 
     otel_endpoint: str | None = _seed(
-        "OTEL_EXPORTER_OTLP_ENDPOINT", None, "OpenTelemetry collector (OTLP over HTTP); no telemetry without it."
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+        None,
+        "OpenTelemetry collector (OTLP over HTTP); no telemetry without it.",
+        check=_http,
     )
-    otel_texts: bool = Field(
-        default=False, description="Send questions, passages and answers to the collector as well."
-    )
+    otel_texts: bool = _setting(False, "Send questions, passages and answers to the collector as well.")
 
-    openai_api_key: SecretStr | None = _seed("OPENAI_API_KEY", None, "Key for the OpenAI-compatible endpoint.")
-    openai_model: str = _seed("OPENAI_MODEL", "gpt-4o-mini", "Language model.", min_length=1)
-    openai_base_url: str = _seed("OPENAI_BASE_URL", OPENAI_URL, "OpenAI-compatible endpoint.")
-    openai_embedding_model: str = Field(
-        default="text-embedding-3-small", description="Embedding model of the OpenAI embedder.", min_length=1
+    openai_api_key: SecretStr | None = _seed(
+        "OPENAI_API_KEY", None, "Key for the OpenAI-compatible endpoint.", check=_one_line
     )
-    cohere_api_key: SecretStr | None = _seed("COHERE_API_KEY", None, "Key for Cohere.")
+    openai_model: str = _seed("OPENAI_MODEL", "gpt-4o-mini", "Language model.", min_length=1)
+    openai_base_url: str = _seed("OPENAI_BASE_URL", OPENAI_URL, "OpenAI-compatible endpoint.", check=_http)
+    openai_embedding_model: str = _setting(
+        "text-embedding-3-small", "Embedding model of the OpenAI embedder.", min_length=1
+    )
+    cohere_api_key: SecretStr | None = _seed("COHERE_API_KEY", None, "Key for Cohere.", check=_one_line)
     cohere_model: str = _seed("COHERE_MODEL", "embed-english-v3.0", "Embedding model of Cohere.", min_length=1)
-    cohere_base_url: str = Field(default=COHERE_URL, description="Cohere's endpoint.")
-    qdrant_url: str | None = _seed("QDRANT_URL", None, "Qdrant server; embedded when empty.")
-    qdrant_api_key: SecretStr | None = _seed("QDRANT_API_KEY", None, "Key for the Qdrant server.")
+    cohere_base_url: str = _setting(COHERE_URL, "Cohere's endpoint.", check=_http)
+    qdrant_url: str | None = _seed("QDRANT_URL", None, "Qdrant server; embedded when empty.", check=_http)
+    qdrant_api_key: SecretStr | None = _seed("QDRANT_API_KEY", None, "Key for the Qdrant server.", check=_one_line)
     qdrant_collection_name: str = _seed(
-        "QDRANT_COLLECTION_NAME",
-        "textbook_chunks",
-        "Collection that holds the chunks.",
-        pattern=r"^[\w-]{1,64}$",
+        "QDRANT_COLLECTION_NAME", "textbook_chunks", "Collection that holds the chunks.", pattern=r"^[\w-]{1,64}$"
     )
     database_url: SecretStr | None = _seed(
-        "DATABASE_URL", None, "PostgreSQL or SQLite URL. Default: a SQLite file in the data folder."
+        "DATABASE_URL", None, "PostgreSQL or SQLite URL. Default: a SQLite file in the data folder.", check=_one_line
     )
     agent_top_k: int = _seed("AGENT_TOP_K", 5, "Chunks retrieved for an answer.", ge=1, le=100)
     agent_score_threshold: float = _seed(
@@ -109,48 +131,63 @@ class Settings(BaseModel):
     )
     agent_max_turns: int = _seed("AGENT_MAX_TURNS", 50, "Turns of a library conversation.", ge=1, le=1_000)
     min_relevance_score: float = _seed(
-        "MIN_RELEVANCE_SCORE",
-        0.3,
-        "Similarity from which the ask face calls its confidence high.",
-        ge=0.0,
-        le=1.0,
+        "MIN_RELEVANCE_SCORE", 0.3, "Similarity from which the ask face calls its confidence high.", ge=0.0, le=1.0
     )
 
     github_webhook_secret: SecretStr | None = _seed(
-        "GITHUB_WEBHOOK_SECRET", None, "Secret that GitHub signs its deliveries with; no webhook without it."
+        "GITHUB_WEBHOOK_SECRET",
+        None,
+        "Secret that GitHub signs its deliveries with; no webhook without it.",
+        check=_one_line,
     )
     github_repository: str | None = _seed(
         "GITHUB_REPOSITORY", None, "The one repository whose pushes are ingested, such as owner/book."
     )
     github_branch: str = _seed("GITHUB_BRANCH", "main", "The branch whose pushes are ingested.", min_length=1)
 
-    @field_validator("cors_origins", mode="before")
-    @classmethod
-    def _are_origins(cls, value: Any) -> tuple[str, ...]:
-        found = [part.strip() for part in value.split(",")] if isinstance(value, str) else list(value)
-        for origin in filter(None, found):
-            if not _ORIGIN.fullmatch(origin):
-                raise ValueError("must be origins such as https://book.example, separated by commas")
-        return tuple(filter(None, found))
-
-    @field_validator("openai_base_url", "cohere_base_url", "qdrant_url", "otel_endpoint")
-    @classmethod
-    def _is_http(cls, value: str | None) -> str | None:
-        if value and not value.startswith(("http://", "https://")):
-            raise ValueError("must begin with http:// or https://")
-        return value.rstrip("/") if value else None
-
-    @field_validator("openai_api_key", "cohere_api_key", "qdrant_api_key", "database_url", "github_webhook_secret")
-    @classmethod
-    def _is_one_line(cls, value: SecretStr | None) -> SecretStr | None:
-        secret = value.get_secret_value() if value else ""
-        if secret != secret.strip() or "\n" in secret:
-            raise ValueError("must not contain line breaks or blanks around it")
-        return value if secret else None
+    def __post_init__(self) -> None:
+        values = {name: getattr(self, name) for name in FIELDS}
+        for name, value in _checked(values).items():
+            object.__setattr__(self, name, value)
 
     @property
     def cache_folder(self) -> Path:
         return self.cache_dir or _user_cache() or self.data_dir / "cache"
+
+
+FIELDS = {known.name: known for known in dataclasses.fields(Settings)}
+
+
+def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What was set, as its settings want it. A default is right as it is, and so is a path: the quickest commands set
+    nothing else, and go without pydantic."""
+    given = {
+        name: value for name, value in values.items() if value != FIELDS[name].default and not isinstance(value, Path)
+    }
+    if not given:
+        return {}
+    from pydantic import ConfigDict, SecretStr, ValidationError, create_model  # 0.1 s
+
+    hints = get_type_hints(Settings, localns={"SecretStr": SecretStr})
+    shapes: dict[str, Any] = {name: (_shape(hints[name], FIELDS[name].metadata), ...) for name in given}
+    # The other engine for patterns takes 30 ms to build `\w{1,64}`.
+    model = create_model("Given", __config__=ConfigDict(regex_engine="python-re"), **shapes)
+    try:
+        checked = model(**{name: value.split(",") if _is_list(name, value) else value for name, value in given.items()})
+    except ValidationError as error:
+        raise Misconfigured(_explained(error), advice="`bookwise config show` lists all settings.") from None
+    return {name: getattr(checked, name) for name in given}
+
+
+def _shape(hint: Any, about: Mapping[str, Any]) -> Any:
+    from pydantic import AfterValidator, Field
+
+    limited = Annotated[hint, Field(**about[LIMITS])]
+    return Annotated[limited, AfterValidator(about[CHECK])] if about[CHECK] else limited
+
+
+def _is_list(name: str, value: Any) -> bool:
+    return isinstance(value, str) and isinstance(FIELDS[name].default, tuple)
 
 
 def _user_cache() -> Path | None:
@@ -162,7 +199,7 @@ def _user_cache() -> Path | None:
 
 def foreign_environment() -> dict[str, str]:
     """The environment for another program: without our own settings, some of which are secrets."""
-    ours = {env_name(field) for field in Settings.model_fields}
+    ours = {env_name(field) for field in FIELDS}
     return {name: value for name, value in os.environ.items() if name not in ours}
 
 
@@ -173,10 +210,7 @@ def load_settings(**given: Any) -> Settings:
         refuse_unknown(source)
         values |= _named(source)
     values |= {name: value for name, value in given.items() if value is not None}
-    try:
-        return Settings(**values)
-    except ValidationError as error:
-        raise Misconfigured(_explained(error), advice="`bookwise config show` lists all settings.") from None
+    return Settings(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,9 +225,11 @@ class ShownSetting:
 
 def show(settings: Settings) -> list[ShownSetting]:
     """Every setting with its value and where it came from; secrets masked."""
+    from pydantic import SecretStr
+
     in_toml = _from_toml(Path(TOML_FILE))
     shown = []
-    for field, info in Settings.model_fields.items():
+    for field, info in FIELDS.items():
         value = getattr(settings, field)
         masked = "********" if isinstance(value, SecretStr) else "" if value is None else str(value)
         shown.append(
@@ -201,7 +237,7 @@ def show(settings: Settings) -> list[ShownSetting]:
                 name=env_name(field),
                 value=masked,
                 source=_source(field, in_toml),
-                description=info.description or "",
+                description=info.metadata[TEXT],
             )
         )
     return shown
@@ -209,13 +245,12 @@ def show(settings: Settings) -> list[ShownSetting]:
 
 def env_name(field: str) -> str:
     """The environment variable of a setting."""
-    extra = Settings.model_fields[field].json_schema_extra
-    return str(extra[NAME]) if isinstance(extra, dict) else f"{PREFIX}{field.upper()}"
+    return str(FIELDS[field].metadata.get(NAME) or f"{PREFIX}{field.upper()}")
 
 
 def refuse_unknown(environment: Mapping[str, str | None]) -> None:
     """A BOOKWISE_ name that means nothing is a typing error that would otherwise be ignored."""
-    known = {env_name(field) for field in Settings.model_fields}
+    known = {env_name(field) for field in FIELDS}
     for name in environment:
         if name.upper().startswith(PREFIX) and name.upper() not in known:
             raise Misconfigured(f"Unknown setting {name}.", advice=f"Did you mean {_nearest(name.upper(), known)}?")
@@ -237,7 +272,7 @@ def _dotenv() -> dict[str, str | None]:
 
 def _named(environment: Mapping[str, str | None]) -> dict[str, str]:
     """What an environment says about settings; an empty value says nothing."""
-    fields = {env_name(field): field for field in Settings.model_fields}
+    fields = {env_name(field): field for field in FIELDS}
     return {fields[name.upper()]: value for name, value in environment.items() if value and name.upper() in fields}
 
 
@@ -252,10 +287,10 @@ def _from_toml(path: Path) -> dict[str, Any]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise Misconfigured(f"{path} is not valid TOML: {error}") from None
     for name in table:
-        if name not in Settings.model_fields:
+        if name not in FIELDS:
             raise Misconfigured(
                 f"{path}: unknown setting {TOML_TABLE}.{name}.",
-                advice=f"Did you mean {_nearest(name, set(Settings.model_fields))}?",
+                advice=f"Did you mean {_nearest(name, set(FIELDS))}?",
             )
     return dict(table)
 
@@ -273,6 +308,6 @@ def _explained(error: ValidationError) -> str:
     lines = []
     for problem in error.errors(include_input=False, include_url=False):
         place = str(problem["loc"][0]) if problem["loc"] else ""
-        name = env_name(place) if place in Settings.model_fields else place
+        name = env_name(place) if place in FIELDS else place
         lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}")
     return "; ".join(lines) + "."

@@ -139,7 +139,7 @@ async def open_answers(settings: Settings, search: SearchKit) -> AsyncIterator[A
             engine=_engine(settings),
             rewriter=rewriter,
             unsupported=settings.unsupported,
-            temperature=settings.temperature,
+            temperature=settings.temperature or 0.0,
             timeout_seconds=settings.answer_timeout_seconds,
         )
 

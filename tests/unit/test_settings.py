@@ -1,17 +1,20 @@
 """Settings: from where, in which order, and what is refused at start."""
 
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bookwise.domain.errors import Misconfigured
-from bookwise.settings import Settings, env_name, load_settings, show
+from bookwise.settings import FIELDS, Settings, env_name, load_settings, show
 
 
 @pytest.fixture(autouse=True)
 def clean_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working folder and an environment without settings."""
-    for field in Settings.model_fields:
+    for field in FIELDS:
         monkeypatch.delenv(env_name(field), raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -24,6 +27,26 @@ def test_defaults_need_no_configuration() -> None:
     assert (settings.agent_top_k, settings.agent_score_threshold, settings.agent_max_turns) == (5, 0.0, 50)
     assert settings.min_relevance_score == 0.3
     assert settings.openai_model == "gpt-4o-mini"
+
+
+def test_every_default_keeps_the_limits_of_its_setting() -> None:
+    defaults = {name: known.default for name, known in FIELDS.items() if known.default is not None}
+    assert Settings(**{name: str(value) for name, value in defaults.items() if value != ()}) == Settings()
+
+
+def test_what_a_program_sets_is_checked_like_the_environment() -> None:
+    with pytest.raises(Misconfigured, match=r"BOOKWISE_PORT: .*; AGENT_TOP_K: .*greater than or equal to 1"):
+        Settings(agent_top_k=0, port=70_000)
+    with pytest.raises(Misconfigured, match="BOOKWISE_PORT"):
+        replace(Settings(), port=-1)
+
+
+def test_settings_that_are_paths_and_defaults_go_without_pydantic() -> None:
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom bookwise.settings import load_settings\n"
+        "assert load_settings(data_dir=Path('x')).data_dir == Path('x')\nassert 'pydantic' not in sys.modules\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_a_flag_beats_the_environment_which_beats_dotenv_which_beats_toml(

@@ -1,7 +1,8 @@
 """`serve`: the data folder as an HTTP service, until it is told to stop."""
 
 import gc
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 import anyio
 import typer
@@ -22,5 +23,5 @@ def serve(
     from bookwise.api import server  # half a second of imports that `bookwise --help` need not pay
 
     gc.enable()  # off since the start of the program
-    given = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-    anyio.run(server.serve, settings_of(ctx).model_copy(update=given))
+    given: dict[str, Any] = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
+    anyio.run(server.serve, replace(settings_of(ctx), **given))

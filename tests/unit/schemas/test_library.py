@@ -19,7 +19,7 @@ from bookwise.schemas.library import (
     RetrievalContext,
     RetrievalResult,
 )
-from bookwise.settings import Settings, env_name
+from bookwise.settings import FIELDS, env_name
 from tests.support.answers import (
     MADE,
     THREAD_ID,
@@ -260,7 +260,7 @@ def test_an_answer_made_without_a_model_names_its_engine() -> None:
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty working folder and an environment without settings."""
-    for field in Settings.model_fields:
+    for field in FIELDS:
         monkeypatch.delenv(env_name(field), raising=False)
     monkeypatch.chdir(tmp_path)
     return tmp_path
