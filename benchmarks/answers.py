@@ -3,9 +3,7 @@
 python -m benchmarks.answers [--data-dir FOLDER] [SET ...]
 """
 
-import argparse
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -14,8 +12,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-import anyio
-
+from benchmarks.on_sets import measure_sets
 from benchmarks.sets import DATA
 from bookwise.answering.ask import AskKit, ask, final
 from bookwise.domain.answers import Answer, Answered, Question, Refused
@@ -24,8 +21,7 @@ from bookwise.domain.threads import Message
 from bookwise.ingestion.discover import discover
 from bookwise.ingestion.pipeline import ingest
 from bookwise.retrieval.search import search
-from bookwise.settings import load_settings
-from bookwise.wiring import App, open_answers, open_app
+from bookwise.wiring import App, open_answers
 
 SETS = ("physical-ai", "squad2", "mtrag-cloud", "mtrag-govt")
 
@@ -92,12 +88,15 @@ async def measure_threads(kit: AskKit, name: str) -> None:
     print(f"{name}: refusal precision {rightly / max(1, rightly + wrongly):.2f}, recall {recall:.2f}")
 
 
-async def measure(app: App, kit: AskKit, name: str) -> None:
+async def measure(app: App, name: str) -> None:
+    book = DATA / "evaluation" / name / "book"
+    await ingest(discover(book, book_id=name), book, app.ingestion_kit)
+    async with open_answers(app.settings, app.search_kit) as kit:
+        await (measure_threads if name.startswith("mtrag") else measure_questions)(kit, name)
+
+
+async def measure_questions(kit: AskKit, name: str) -> None:
     folder = DATA / "evaluation" / name
-    await ingest(discover(folder / "book", book_id=name), folder / "book", app.ingestion_kit)
-    if name.startswith("mtrag"):
-        await measure_threads(kit, name)
-        return
     questions = rows(folder / "queries.jsonl")
     await measure_speed(kit, name)
     answerable = await asked(kit, name, [row for row in questions if row["answerable"]])
@@ -128,24 +127,5 @@ async def measure_speed(kit: AskKit, name: str) -> None:
     print(f"{name}: answer p50 {answer_ms:.1f} ms, search p50 {search_ms:.1f} ms, ratio {answer_ms / search_ms:.2f}")
 
 
-async def run(names: Sequence[str], data: Path) -> None:
-    settings = load_settings(data_dir=data)
-    async with open_app(settings) as app, open_answers(settings, app.search_kit) as kit:
-        for name in names:
-            if (DATA / "evaluation" / name).exists():
-                await measure(app, kit, name)
-            else:
-                print(f"{name}: left out, {DATA / 'evaluation' / name} is not there")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", default=SETS)
-    parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        anyio.run(run, options.sets, options.data_dir or Path(scratch))
-
-
 if __name__ == "__main__":
-    main()
+    measure_sets(__doc__, SETS, measure)

@@ -1,20 +1,16 @@
 """Follow-ups in threads with known answers: file hit@1, @5 and @10 of the bare question, of the question resolved
 against its thread without a model, and of the stand-alone form a person wrote.
 
-python -m benchmarks.followups [--data-dir FOLDER]
+python -m benchmarks.followups [--data-dir FOLDER] [SET ...]
 """
 
-import argparse
 import json
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from time import perf_counter
 
-import anyio
-
+from benchmarks.on_sets import measure_sets
 from benchmarks.retrieval import CUTS, DEEP, first_hit, page, shares
 from benchmarks.sets import DATA, load
 from bookwise.answering.followup import Resolved, resolve
@@ -23,8 +19,7 @@ from bookwise.domain.threads import Message
 from bookwise.ingestion.discover import discover
 from bookwise.ingestion.pipeline import ingest
 from bookwise.retrieval.search import search
-from bookwise.settings import load_settings
-from bookwise.wiring import App, open_app
+from bookwise.wiring import App
 
 SETS = ("mtrag-cloud", "mtrag-govt")
 SAID_AT = datetime(2025, 1, 1, tzinfo=UTC)
@@ -91,23 +86,6 @@ async def _rank(app: App, name: str, text: str, gold: frozenset[str]) -> int:
     return first_hit([hit.chunk for hit in found.hits], {(file, "") for file in gold}, page)
 
 
-async def run(data: Path) -> None:
-    async with open_app(load_settings(data_dir=data)) as app:
-        print(f"hit@{', hit@'.join(map(str, CUTS))} by file; ranks count different files")
-        for name in SETS:
-            if (DATA / "evaluation" / name).exists():
-                await measure(app, name)
-            else:
-                print(f"{name}: left out, {DATA / 'evaluation' / name} is not there")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        anyio.run(run, options.data_dir or Path(scratch))
-
-
 if __name__ == "__main__":
-    main()
+    print(f"hit@{', hit@'.join(map(str, CUTS))} by file; ranks count different files")
+    measure_sets(__doc__, SETS, measure)

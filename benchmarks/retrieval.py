@@ -3,21 +3,16 @@
 python -m benchmarks.retrieval [--data-dir FOLDER] [SET ...]
 """
 
-import argparse
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-import anyio
-
-from benchmarks.sets import DATA, Question, load, plain
+from benchmarks.on_sets import measure_sets
+from benchmarks.sets import Question, load, plain
 from bookwise.domain.books import Chunk
 from bookwise.domain.search import Filter, SearchQuery
 from bookwise.ingestion.discover import discover
 from bookwise.ingestion.pipeline import ingest
 from bookwise.retrieval.search import search
-from bookwise.settings import load_settings
-from bookwise.wiring import App, open_app
+from bookwise.wiring import App
 
 SETS = ("rust-book", "physical-ai", "claude-docs", "mtrag-govt", "mtrag-cloud")
 CUTS = (1, 5, 10)
@@ -63,24 +58,6 @@ async def found(app: App, name: str, question: Question) -> list[Chunk]:
     return [hit.chunk for hit in (await search(query, app.search_kit)).hits]
 
 
-async def run(names: Sequence[str], data: Path) -> None:
-    async with open_app(load_settings(data_dir=data)) as app:
-        print(f"hit@{', hit@'.join(map(str, CUTS))}; one setting for all books; ranks count different places")
-        for name in names:
-            if (DATA / "evaluation" / name).exists():
-                await measure(app, name)
-            else:
-                print(f"{name}: left out, {DATA / 'evaluation' / name} is not there")
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("sets", nargs="*", default=SETS)
-    parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        anyio.run(run, options.sets, options.data_dir or Path(scratch))
-
-
 if __name__ == "__main__":
-    main()
+    print(f"hit@{', hit@'.join(map(str, CUTS))}; one setting for all books; ranks count different places")
+    measure_sets(__doc__, SETS, measure)

@@ -1,0 +1,33 @@
+"""The command line of a benchmark that runs on evaluation sets: which sets, and where their index is kept."""
+
+import argparse
+import tempfile
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+
+import anyio
+
+from benchmarks.sets import DATA
+from bookwise.settings import load_settings
+from bookwise.wiring import App, open_app
+
+Measure = Callable[[App, str], Awaitable[None]]
+
+
+def measure_sets(description: str | None, sets: Sequence[str], measure: Measure) -> None:
+    """Measures the sets that are named on the command line, all of them otherwise; says which are not there."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("sets", nargs="*", default=sets)
+    parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        anyio.run(_run, options.sets, measure, options.data_dir or Path(scratch))
+
+
+async def _run(names: Sequence[str], measure: Measure, data: Path) -> None:
+    async with open_app(load_settings(data_dir=data)) as app:
+        for name in names:
+            if (DATA / "evaluation" / name).exists():
+                await measure(app, name)
+            else:
+                print(f"{name}: left out, {DATA / 'evaluation' / name} is not there")
