@@ -162,7 +162,9 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
     """What was set, as its settings want it. A default is right as it is, and so is a path: the quickest commands set
     nothing else, and go without pydantic."""
     given = {
-        name: value for name, value in values.items() if value != FIELDS[name].default and not isinstance(value, Path)
+        name: value
+        for name, value in values.items()
+        if value is not FIELDS[name].default and not isinstance(value, Path)
     }
     if not given:
         return {}

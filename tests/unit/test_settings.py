@@ -34,6 +34,11 @@ def test_every_default_keeps_the_limits_of_its_setting() -> None:
     assert Settings(**{name: str(value) for name, value in defaults.items() if value != ()}) == Settings()
 
 
+def test_a_value_that_equals_the_default_in_another_type_is_turned_into_its_type(clean_place: Path) -> None:
+    (clean_place / "bookwise.toml").write_text("[settings]\nport = 8000.0\n")
+    assert repr(load_settings().port) == "8000"
+
+
 def test_what_a_program_sets_is_checked_like_the_environment() -> None:
     with pytest.raises(Misconfigured, match=r"BOOKWISE_PORT: .*; AGENT_TOP_K: .*greater than or equal to 1"):
         Settings(agent_top_k=0, port=70_000)
