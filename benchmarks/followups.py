@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from time import perf_counter
 
 from benchmarks.on_sets import measure_sets
-from benchmarks.retrieval import CUTS, DEEP, first_hit, page, shares
+from benchmarks.retrieval import DEEP, HITS, first_hit, page, shares
 from benchmarks.sets import DATA, load
 from bookwise.answering.followup import Resolved, resolve
 from bookwise.domain.search import Filter, SearchQuery
@@ -87,5 +87,4 @@ async def _rank(app: App, name: str, text: str, gold: frozenset[str]) -> int:
 
 
 if __name__ == "__main__":
-    print(f"hit@{', hit@'.join(map(str, CUTS))} by file; ranks count different files")
-    measure_sets(__doc__, SETS, measure)
+    measure_sets(__doc__, SETS, measure, heading=f"{HITS} by file; ranks count different files")

@@ -14,12 +14,14 @@ from bookwise.wiring import App, open_app
 Measure = Callable[[App, str], Awaitable[None]]
 
 
-def measure_sets(description: str | None, sets: Sequence[str], measure: Measure) -> None:
+def measure_sets(description: str | None, sets: Sequence[str], measure: Measure, *, heading: str = "") -> None:
     """Measures the sets that are named on the command line, all of them otherwise; says which are not there."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("sets", nargs="*", default=sets)
     parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
     options = parser.parse_args()
+    if heading:
+        print(heading)
     with tempfile.TemporaryDirectory() as scratch:
         anyio.run(_run, options.sets, measure, options.data_dir or Path(scratch))
 

@@ -16,6 +16,7 @@ from bookwise.wiring import App
 
 SETS = ("rust-book", "physical-ai", "claude-docs", "mtrag-govt", "mtrag-cloud")
 CUTS = (1, 5, 10)
+HITS = ", ".join(f"hit@{cut}" for cut in CUTS)
 DEEP = 20
 
 Place = tuple[str, str]
@@ -59,5 +60,4 @@ async def found(app: App, name: str, question: Question) -> list[Chunk]:
 
 
 if __name__ == "__main__":
-    print(f"hit@{', hit@'.join(map(str, CUTS))}; one setting for all books; ranks count different places")
-    measure_sets(__doc__, SETS, measure)
+    measure_sets(__doc__, SETS, measure, heading=f"{HITS}; one setting for all books; ranks count different places")

@@ -7,17 +7,16 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin
 
 import typer
-from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from bookwise.api.app import create_app
 from bookwise.cli.exit_codes import BUG, INTERRUPTED, SOME_FAILED, exit_code
 from bookwise.cli.main import COMMANDS, program
 from bookwise.domain.errors import BadLesson, BookwiseError, ModelUnavailable
-from bookwise.settings import FIELDS, LIMITS, TEXT, Settings, env_name
+from bookwise.settings import FIELDS, LIMITS, TEXT, Settings, env_name, types
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by `make docs`; edit the code instead. -->"
@@ -27,7 +26,7 @@ def settings_page() -> str:
     lines = [NOTE, "# Settings", "", "Order of trust: command-line flag, environment, `.env`, `[settings]` in a"]
     lines += ["`bookwise.toml` of the working folder (by the name in the last column), default.", ""]
     lines += ["| environment | default | allowed | what it is | in toml |", "|---|---|---|---|---|"]
-    hints = get_type_hints(Settings, localns={"SecretStr": SecretStr})
+    hints = types()
     for field, info in FIELDS.items():
         default = "" if info.default is None else f"`{info.default}`"
         limits = allowed(hints[field], info.metadata[LIMITS])

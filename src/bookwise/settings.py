@@ -27,14 +27,16 @@ EmbedderName = Literal["minilm", "openai", "cohere", "hashing"]
 EngineSetting = Literal["auto", "extractive", "direct", "agent"]
 
 
-def _setting(default: Any, text: str, *, check: Callable[[Any], Any] | None = None, **limits: Any) -> Any:
+def _setting(
+    default: Any, text: str, *, name: str | None = None, check: Callable[[Any], Any] | None = None, **limits: Any
+) -> Any:
     """A setting: its value must keep the limits, and `check` refuses it or returns what it stands for."""
-    return dataclasses.field(default=default, metadata={TEXT: text, LIMITS: limits, CHECK: check})
-
-
-def _seed(name: str, default: Any, text: str, *, check: Callable[[Any], Any] | None = None, **limits: Any) -> Any:
-    """A setting under its own name, without the BOOKWISE_ prefix."""
     return dataclasses.field(default=default, metadata={NAME: name, TEXT: text, LIMITS: limits, CHECK: check})
+
+
+def _seed(name: str, default: Any, text: str, **more: Any) -> Any:
+    """A setting under its own name, without the BOOKWISE_ prefix."""
+    return _setting(default, text, name=name, **more)
 
 
 def _origins(value: tuple[str, ...]) -> tuple[str, ...]:
@@ -168,9 +170,9 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
     }
     if not given:
         return {}
-    from pydantic import ConfigDict, SecretStr, ValidationError, create_model  # 0.1 s
+    from pydantic import ConfigDict, ValidationError, create_model  # 0.1 s
 
-    hints = get_type_hints(Settings, localns={"SecretStr": SecretStr})
+    hints = types()
     shapes: dict[str, Any] = {name: (_shape(hints[name], FIELDS[name].metadata), ...) for name in given}
     # The other engine for patterns takes 30 ms to build `\w{1,64}`.
     model = create_model("Given", __config__=ConfigDict(regex_engine="python-re"), **shapes)
@@ -179,6 +181,13 @@ def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
     except ValidationError as error:
         raise Misconfigured(_explained(error), advice="`bookwise config show` lists all settings.") from None
     return {name: getattr(checked, name) for name in given}
+
+
+def types() -> dict[str, Any]:
+    """What each setting may be."""
+    from pydantic import SecretStr
+
+    return get_type_hints(Settings, localns={"SecretStr": SecretStr})
 
 
 def _shape(hint: Any, about: Mapping[str, Any]) -> Any:
@@ -247,7 +256,7 @@ def show(settings: Settings) -> list[ShownSetting]:
 
 def env_name(field: str) -> str:
     """The environment variable of a setting."""
-    return str(FIELDS[field].metadata.get(NAME) or f"{PREFIX}{field.upper()}")
+    return str(FIELDS[field].metadata[NAME] or f"{PREFIX}{field.upper()}")
 
 
 def refuse_unknown(environment: Mapping[str, str | None]) -> None:
@@ -309,7 +318,5 @@ def _explained(error: ValidationError) -> str:
     """What is wrong with which setting; the value itself may be a secret and is not repeated."""
     lines = []
     for problem in error.errors(include_input=False, include_url=False):
-        place = str(problem["loc"][0]) if problem["loc"] else ""
-        name = env_name(place) if place in FIELDS else place
-        lines.append(f"{name}: {problem['msg'].removeprefix('Value error, ')}")
+        lines.append(f"{env_name(str(problem['loc'][0]))}: {problem['msg'].removeprefix('Value error, ')}")
     return "; ".join(lines) + "."

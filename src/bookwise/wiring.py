@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -281,8 +282,6 @@ async def local_copy(source: str, settings: Settings, *, on_page: OnPage | None 
     from bookwise.adapters.site import SiteOptions, mirror
 
     options = SiteOptions(allow_private=settings.site_allow_private, max_pages=settings.site_max_pages)
-    import hashlib
-
     folder = settings.data_dir / "sites" / hashlib.sha256(source.encode()).hexdigest()[:16]
     report = await mirror(source, folder, options=options, on_page=on_page)
     notes = tuple(f"{page.url}: {page.reason} {page.detail}".strip() for page in (*report.failed, *report.skipped))

@@ -97,6 +97,8 @@ def test_an_unknown_name_in_dotenv_or_toml_is_refused(clean_place: Path) -> None
         ("QDRANT_URL", "localhost:6333", "http"),
         ("BOOKWISE_SITE_MAX_PAGES", "0", "greater than or equal to 1"),
         ("QDRANT_COLLECTION_NAME", "a/b", "pattern"),
+        ("BOOKWISE_CORS_ORIGINS", "https://book.example,*", "origins such as"),
+        ("BOOKWISE_CORS_ORIGINS", "https://book.example/page", "origins such as"),
     ],
 )
 def test_a_bad_value_is_named_with_its_range(name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,6 +106,14 @@ def test_a_bad_value_is_named_with_its_range(name: str, value: str, said: str, m
     with pytest.raises(Misconfigured, match=name) as caught:
         load_settings()
     assert said in caught.value.message
+
+
+def test_origins_are_separated_by_commas_and_addresses_end_without_a_slash(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BOOKWISE_CORS_ORIGINS", "https://book.example, http://localhost:3000,")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:11434/v1/")
+    settings = load_settings()
+    assert settings.cors_origins == ("https://book.example", "http://localhost:3000")
+    assert settings.openai_base_url == "http://localhost:11434/v1"
 
 
 def test_a_secret_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""Fills a new SQLite file with the newest tables in one go, without loading Alembic (0.2 s and 11 MiB).
+"""Fills a new SQLite file with the newest tables in one go, without loading Alembic (0.2 s and 13 MiB).
 
 The statements in new_database.sql are what the migrations leave behind. After a new migration,
 `python -m bookwise.adapters.sql.new_database` writes them anew; a test compares the two.
@@ -38,7 +38,9 @@ def migrated_script() -> str:
     engine = create_engine("sqlite://")
     with engine.begin() as connection:
         migrate(connection, "in memory")
-        return script(connection)
+        made = script(connection)
+    engine.dispose()
+    return made
 
 
 if __name__ == "__main__":
