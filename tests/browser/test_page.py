@@ -99,6 +99,20 @@ async def test_where_a_key_is_needed_the_page_asks_for_one(page: Page, tmp_path:
         await expect(page.locator("article")).to_contain_text("below 30 percent")
 
 
+async def test_a_page_that_is_open_when_keys_come_into_use_asks_for_one(page: Page, site: Served) -> None:
+    await page.goto(site.url)
+    await expect(page.get_by_role("heading", name="Robots")).to_be_visible()
+    await ask(page, VALVE)
+    await expect(page.locator("article")).to_contain_text("below 30 percent")
+    site.service.open_to_anyone = False
+    await ask(page, VALVE)
+    await page.get_by_label("API key").fill(await site.key())
+    await page.keyboard.press("Enter")
+    await ask(page, VALVE)
+    await expect(page.locator("article").last).to_contain_text("below 30 percent")
+    await expect(page.get_by_role("alert")).to_have_count(0)
+
+
 async def test_a_lost_connection_is_told_and_the_next_question_works(page: Page, site: Served) -> None:
     await page.goto(site.url)
     await expect(page.get_by_role("heading", name="Robots")).to_be_visible()

@@ -295,8 +295,7 @@
         await this.restore();
       } catch (error) {
         this.started = false;
-        if (error.status === 401 && isPage) this.askForKey();
-        else this.complain(error);
+        this.complain(error);
       }
     }
 
@@ -336,6 +335,7 @@
       if (!this.session) return;
       try {
         const thread = await this.service.json(`session/${encodeURIComponent(this.session)}`);
+        this.log.replaceChildren();
         if (thread.book_id && thread.book_id !== this.book) this.book = this.books.value = thread.book_id;
         for (const message of thread.messages) {
           if (message.role === "user") this.say("question", message.content);
@@ -349,13 +349,14 @@
     }
 
     askForKey() {
+      if (this.form.hidden) return; // asking already
       const key = make("input", { type: "password", autocomplete: "off", "aria-label": "API key", placeholder: "API key (bw_…)" });
       const use = (event) => {
         event.preventDefault();
         this.service.keep(key.value.trim());
         asking.remove();
         this.form.hidden = false;
-        this.start();
+        this.starting = this.start();
       };
       const asking = make("form", { onsubmit: use }, key, make("button", { class: "send", type: "submit" }, "Use this key"));
       this.say("note", "This service needs an API key. It is kept until you close this tab.");
@@ -386,6 +387,7 @@
     }
 
     async ask(message, answer) {
+      await this.starting; // with another key the thread may be another's
       this.session ||= crypto.randomUUID?.() || null;
       const body = { message, ...(this.session && { session_id: this.session }), ...(this.book && { book_id: this.book }) };
       for await (const [name, data] of this.service.events("chat/stream", body, this.stop.signal)) {
@@ -407,6 +409,7 @@
 
     complain(error) {
       if (!(error instanceof Problem)) throw error;
+      if (error.status === 401 && isPage) return this.askForKey();
       const element = this.say("problem", `${error.message} ${error.advice}`);
       element.setAttribute("role", "alert");
     }
