@@ -17,7 +17,7 @@ from benchmarks.sets import DATA
 from bookwise.answering.ask import AskKit, ask, final
 from bookwise.domain.answers import Answer, Answered, Question, Refused
 from bookwise.domain.search import Filter, SearchQuery
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from bookwise.ingestion.discover import discover
 from bookwise.ingestion.pipeline import ingest
 from bookwise.retrieval.search import search
@@ -66,10 +66,10 @@ def holds(answered: Asked) -> bool:
     return any(" ".join(gold.lower().split()) in said for gold in answered.row["answers"])
 
 
-def thread_of(row: Row) -> list[Message]:
+def thread_of(row: Row) -> list[ThreadMessage]:
     roles = {"user": "user", "agent": "assistant", "assistant": "assistant"}
     return [
-        Message(role=roles[turn["role"]], content=turn["text"], timestamp=datetime.now(UTC))  # type: ignore[arg-type]
+        ThreadMessage(role=roles[turn["role"]], content=turn["text"], timestamp=datetime.now(UTC))  # type: ignore[arg-type]
         for turn in row["history"]
     ]
 

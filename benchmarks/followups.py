@@ -13,9 +13,9 @@ from time import perf_counter
 from benchmarks.on_sets import measure_sets
 from benchmarks.retrieval import DEEP, HITS, first_hit, page, shares
 from benchmarks.sets import DATA, load
-from bookwise.answering.followup import Resolved, resolve
+from bookwise.answering.followup.resolve import Resolved, resolve
 from bookwise.domain.search import Filter, SearchQuery
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from bookwise.ingestion.discover import discover
 from bookwise.ingestion.pipeline import ingest
 from bookwise.retrieval.search import search
@@ -30,7 +30,7 @@ class Turn:
     """A question late in a thread, with the files that answer it."""
 
     text: str
-    history: tuple[Message, ...]
+    history: tuple[ThreadMessage, ...]
     rewrite: str
     gold: frozenset[str]
 
@@ -46,9 +46,9 @@ def turns(name: str) -> list[Turn]:
     ]
 
 
-def _messages(history: Sequence[dict[str, str]]) -> tuple[Message, ...]:
+def _messages(history: Sequence[dict[str, str]]) -> tuple[ThreadMessage, ...]:
     return tuple(
-        Message(role="user" if said["role"] == "user" else "assistant", content=said["text"], timestamp=SAID_AT)
+        ThreadMessage(role="user" if said["role"] == "user" else "assistant", content=said["text"], timestamp=SAID_AT)
         for said in history
     )
 

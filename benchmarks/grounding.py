@@ -12,8 +12,8 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.sets import DATA
-from bookwise.answering.gate import SentenceGate
-from bookwise.answering.grounding import CARRIED, GROUNDED, Checked, is_grounded, support
+from bookwise.answering.grounding.sentence_gate import SentenceGate
+from bookwise.answering.grounding.support import CARRIED, GROUNDED, CheckedSegment, is_grounded, support
 from bookwise.domain.answers import Passage
 from bookwise.domain.books import Audience, Chunk, Locator
 
@@ -91,7 +91,7 @@ def ours(judged: Judged) -> Verdict:
     """The score is the mean support of what is claimed; the verdict is the product's own."""
     given = passages(judged.contexts)
     gate = SentenceGate(given)
-    checked: list[Checked] = [*gate.feed(judged.response), *gate.close()]
+    checked: list[CheckedSegment] = [*gate.feed(judged.response), *gate.close()]
     scores = [support(piece.text, given) for piece in checked if piece.claims]
     grounded = is_grounded(checked)
     return Verdict(score=sum(scores) / len(scores) if scores else float(grounded), grounded=grounded)

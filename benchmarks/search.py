@@ -16,7 +16,7 @@ from pathlib import Path
 
 import anyio
 
-from bookwise.domain.books import Audience, Book, Chunk, EmbeddedChunk, Place, Vector
+from bookwise.domain.books import Audience, Book, Chunk, EmbeddedChunk, LessonPosition, Vector
 from bookwise.domain.jobs import LessonRecord
 from bookwise.domain.search import Filter, SearchQuery
 from bookwise.ingestion.chunk import ChunkOptions, chunk
@@ -114,7 +114,7 @@ def _embedded_lesson(
         lesson_id=f"lesson-{number}",
         revision=f"revision-{number}",
         file_hash="0",
-        place=Place(module="main"),
+        place=LessonPosition(module="main"),
         title="Lesson",
         url="",
         chunk_ids=tuple(c.id for c in chunks),

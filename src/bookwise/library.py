@@ -13,9 +13,9 @@ import anyio
 from bookwise.domain.answers import EngineName, Question
 from bookwise.domain.books import Book
 from bookwise.domain.errors import InvalidInput
-from bookwise.domain.threads import Message
-from bookwise.ports import Shelf
-from bookwise.retrieval.choose import chosen_book
+from bookwise.domain.threads import ThreadMessage
+from bookwise.ports import CatalogReader
+from bookwise.retrieval.select_book import select_book
 from bookwise.settings import Settings, load_settings
 from bookwise.wiring import open_answers, open_search
 
@@ -34,7 +34,7 @@ def ask(  # noqa: PLR0913 - one parameter per choice
     book: str | None = None,
     engine: EngineName | None = None,
     data_dir: str | Path | None = None,
-    history: Sequence[Message] = (),
+    history: Sequence[ThreadMessage] = (),
     settings: Settings | None = None,
 ) -> "AgentResponse":
     """Answers one question from a book that was ingested, and shows where the book says so.
@@ -62,7 +62,7 @@ async def ask_async(  # noqa: PLR0913 - one parameter per choice
     book: str | None = None,
     engine: EngineName | None = None,
     data_dir: str | Path | None = None,
-    history: Sequence[Message] = (),
+    history: Sequence[ThreadMessage] = (),
     settings: Settings | None = None,
 ) -> "AgentResponse":
     """The same as `ask`, for a program with an event loop (asyncio)."""
@@ -105,9 +105,9 @@ def for_one_question(kit: "AskKit", settings: Settings) -> "AskKit":
     return replace(kit, temperature=TEMPERATURE) if settings.temperature is None else kit
 
 
-async def book_for(catalog: Shelf, book_id: str | None, module: str | None = None) -> Book:
+async def book_for(catalog: CatalogReader, book_id: str | None, module: str | None = None) -> Book:
     """The book a question is about; the module must be one of it."""
-    book = await chosen_book(catalog, book_id)
+    book = await select_book(catalog, book_id)
     if module is not None:
         from bookwise.schemas.ask import module_names
 

@@ -12,12 +12,12 @@ if TYPE_CHECKING:  # a search should not wait for the words of jobs, threads and
     from datetime import datetime
 
     from bookwise.domain.access import ApiKey, ApiRole
-    from bookwise.domain.answers import Citation, EngineName, Evidence, Passage, Said, SearchStarted, Usage
-    from bookwise.domain.asked import Asked, Thumb
+    from bookwise.domain.answers import Citation, EngineName, Evidence, Passage, SearchStarted, TextDelta, Usage
     from bookwise.domain.books import Book, Chunk, EmbeddedChunk, EmbedderFacts, Vector
     from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
+    from bookwise.domain.journal import AskedQuestion, Thumb
     from bookwise.domain.search import Candidate, Filter, Live
-    from bookwise.domain.threads import Message, Thread
+    from bookwise.domain.threads import Thread, ThreadMessage
 
 
 class Embedder(Protocol):
@@ -86,7 +86,7 @@ class LessonIndex(Protocol):
         """The vectors of these chunks, as stored."""
 
 
-class Shelf(Protocol):
+class CatalogReader(Protocol):
     """The reading side of the catalog: which books there are, and what readers see of them."""
 
     async def books(self) -> list[Book]:
@@ -99,7 +99,7 @@ class Shelf(Protocol):
         """The snapshot a search answers from; cheap to ask for again and again."""
 
 
-class Catalog(Shelf, Protocol):
+class Catalog(CatalogReader, Protocol):
     """Says which books exist and which revision of each lesson readers see. `activate` and `withdraw` are
     the commit points of road one: one transaction each, durable when they return."""
 
@@ -158,7 +158,7 @@ class JobStore(Protocol):
     async def requeue(self, job_id: int) -> IngestionJob:
         """A running job back to queued for one more attempt: without counters, without outcomes."""
 
-    async def left_behind(self) -> list[IngestionJob]:
+    async def orphaned_jobs(self) -> list[IngestionJob]:
         """What an earlier holder of this index left queued or running, oldest first."""
 
     async def interrupt_running(self) -> int:
@@ -188,13 +188,13 @@ class ThreadStore(Protocol):
         """Adds the user's message and an incomplete answer, and returns the thread as it was before both.
         Brings a thread back from cold storage. `ThreadBusy` while another question holds the lease."""
 
-    async def finish(self, thread_id: str, answer: Message, *, owner: str = "") -> Thread:
+    async def finish(self, thread_id: str, answer: ThreadMessage, *, owner: str = "") -> Thread:
         """Fills in the newest answer and frees the thread. Nothing to fill in (deleted meanwhile): `NotFound`."""
 
     async def summarise(self, thread_id: str, topic_summary: str, *, owner: str = "") -> None:
         """Sets the summary; what is longer than 200 characters is cut at a word."""
 
-    async def history(self, thread_id: str, *, owner: str = "", limit: int = 1000) -> list[Message]:
+    async def history(self, thread_id: str, *, owner: str = "", limit: int = 1000) -> list[ThreadMessage]:
         """The newest `limit` messages in order, archived ones included."""
 
     async def remove(self, thread_id: str, *, owner: str = "") -> None:
@@ -217,7 +217,7 @@ class AnswerTask:
     standalone: str  #: the same with its follow-up references resolved
     book: Book
     evidence: Evidence
-    history: tuple[Message, ...] = ()
+    history: tuple[ThreadMessage, ...] = ()
     retrieve: Retrieve
     temperature: float = 0.0
     deadline: float  #: `anyio.current_time()` after which nobody waits any more
@@ -243,13 +243,13 @@ class Answerer(Protocol):
     @property
     def name(self) -> EngineName: ...
 
-    def answer(self, task: AnswerTask) -> AsyncIterator[Said | SearchStarted | Written]: ...
+    def answer(self, task: AnswerTask) -> AsyncIterator[TextDelta | SearchStarted | Written]: ...
 
 
 class Rewriter(Protocol):
     """Makes a follow-up understandable without its thread, with a language model."""
 
-    async def standalone(self, question: str, history: Sequence[Message], *, deadline: float) -> str:
+    async def standalone(self, question: str, history: Sequence[ThreadMessage], *, deadline: float) -> str:
         """The question as a stand-alone one; `ModelUnavailable` when the model cannot say."""
 
 
@@ -287,13 +287,13 @@ class KeyStore(Protocol):
 class Journal(Protocol):
     """Keeps what readers asked and what became of it, for the author; for 90 days."""
 
-    async def note(self, asked: Asked) -> None:
+    async def note(self, asked: AskedQuestion) -> None:
         """Keeps it, durably. A thread that is gone by now takes the note with it: nothing is kept."""
 
-    async def rate(self, answer_id: str, thumb: Thumb, comment: str = "", *, owner: str) -> Asked:
+    async def rate(self, answer_id: str, thumb: Thumb, comment: str = "", *, owner: str) -> AskedQuestion:
         """The note with the rating, which replaces an earlier one. `NotFound` unless this owner asked."""
 
-    async def asked(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[Asked]:
+    async def asked(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[AskedQuestion]:
         """The newest `limit` notes about the book from that moment on, newest first."""
 
     async def forget(self, *, before: datetime) -> int:

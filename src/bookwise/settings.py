@@ -34,7 +34,7 @@ def _setting(
     return dataclasses.field(default=default, metadata={NAME: name, TEXT: text, LIMITS: limits, CHECK: check})
 
 
-def _seed(name: str, default: Any, text: str, **more: Any) -> Any:
+def _unprefixed_setting(name: str, default: Any, text: str, **more: Any) -> Any:
     """A setting under its own name, without the BOOKWISE_ prefix."""
     return _setting(default, text, name=name, **more)
 
@@ -100,7 +100,7 @@ class Settings:
     )
     body_limit_bytes: int = _setting(512 * 1024, "Largest body of a request.", ge=1024, le=64 * 1024 * 1024)
 
-    otel_endpoint: str | None = _seed(
+    otel_endpoint: str | None = _unprefixed_setting(
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         None,
         "OpenTelemetry collector (OTLP over HTTP); no telemetry without it.",
@@ -108,44 +108,54 @@ class Settings:
     )
     otel_texts: bool = _setting(False, "Send questions, passages and answers to the collector as well.")
 
-    openai_api_key: SecretStr | None = _seed(
+    openai_api_key: SecretStr | None = _unprefixed_setting(
         "OPENAI_API_KEY", None, "Key for the OpenAI-compatible endpoint.", check=_one_line
     )
-    openai_model: str = _seed("OPENAI_MODEL", "gpt-4o-mini", "Language model.", min_length=1)
-    openai_base_url: str = _seed("OPENAI_BASE_URL", OPENAI_URL, "OpenAI-compatible endpoint.", check=_http)
+    openai_model: str = _unprefixed_setting("OPENAI_MODEL", "gpt-4o-mini", "Language model.", min_length=1)
+    openai_base_url: str = _unprefixed_setting(
+        "OPENAI_BASE_URL", OPENAI_URL, "OpenAI-compatible endpoint.", check=_http
+    )
     openai_embedding_model: str = _setting(
         "text-embedding-3-small", "Embedding model of the OpenAI embedder.", min_length=1
     )
-    cohere_api_key: SecretStr | None = _seed("COHERE_API_KEY", None, "Key for Cohere.", check=_one_line)
-    cohere_model: str = _seed("COHERE_MODEL", "embed-english-v3.0", "Embedding model of Cohere.", min_length=1)
+    cohere_api_key: SecretStr | None = _unprefixed_setting("COHERE_API_KEY", None, "Key for Cohere.", check=_one_line)
+    cohere_model: str = _unprefixed_setting(
+        "COHERE_MODEL", "embed-english-v3.0", "Embedding model of Cohere.", min_length=1
+    )
     cohere_base_url: str = _setting(COHERE_URL, "Cohere's endpoint.", check=_http)
-    qdrant_url: str | None = _seed("QDRANT_URL", None, "Qdrant server; embedded when empty.", check=_http)
-    qdrant_api_key: SecretStr | None = _seed("QDRANT_API_KEY", None, "Key for the Qdrant server.", check=_one_line)
-    qdrant_collection_name: str = _seed(
+    qdrant_url: str | None = _unprefixed_setting("QDRANT_URL", None, "Qdrant server; embedded when empty.", check=_http)
+    qdrant_api_key: SecretStr | None = _unprefixed_setting(
+        "QDRANT_API_KEY", None, "Key for the Qdrant server.", check=_one_line
+    )
+    qdrant_collection_name: str = _unprefixed_setting(
         "QDRANT_COLLECTION_NAME", "textbook_chunks", "Collection that holds the chunks.", pattern=r"^[\w-]{1,64}$"
     )
-    database_url: SecretStr | None = _seed(
+    database_url: SecretStr | None = _unprefixed_setting(
         "DATABASE_URL", None, "PostgreSQL or SQLite URL. Default: a SQLite file in the data folder.", check=_one_line
     )
-    agent_top_k: int = _seed("AGENT_TOP_K", 5, "Chunks retrieved for an answer.", ge=1, le=100)
-    agent_score_threshold: float = _seed(
+    agent_top_k: int = _unprefixed_setting("AGENT_TOP_K", 5, "Chunks retrieved for an answer.", ge=1, le=100)
+    agent_score_threshold: float = _unprefixed_setting(
         "AGENT_SCORE_THRESHOLD", 0.0, "Least similarity of a retrieved chunk.", ge=0.0, le=1.0
     )
-    agent_max_turns: int = _seed("AGENT_MAX_TURNS", 50, "Turns of a library conversation.", ge=1, le=1_000)
-    min_relevance_score: float = _seed(
+    agent_max_turns: int = _unprefixed_setting(
+        "AGENT_MAX_TURNS", 50, "Turns of a library conversation.", ge=1, le=1_000
+    )
+    min_relevance_score: float = _unprefixed_setting(
         "MIN_RELEVANCE_SCORE", 0.3, "Similarity from which the ask face calls its confidence high.", ge=0.0, le=1.0
     )
 
-    github_webhook_secret: SecretStr | None = _seed(
+    github_webhook_secret: SecretStr | None = _unprefixed_setting(
         "GITHUB_WEBHOOK_SECRET",
         None,
         "Secret that GitHub signs its deliveries with; no webhook without it.",
         check=_one_line,
     )
-    github_repository: str | None = _seed(
+    github_repository: str | None = _unprefixed_setting(
         "GITHUB_REPOSITORY", None, "The one repository whose pushes are ingested, such as owner/book."
     )
-    github_branch: str = _seed("GITHUB_BRANCH", "main", "The branch whose pushes are ingested.", min_length=1)
+    github_branch: str = _unprefixed_setting(
+        "GITHUB_BRANCH", "main", "The branch whose pushes are ingested.", min_length=1
+    )
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in FIELDS}

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bookwise.adapters.data_folder import held
+from bookwise.adapters.data_folder import lock_data_folder
 from bookwise.domain.errors import Misconfigured
 from bookwise.retrieval.search import SearchKit
 from bookwise.settings import Settings
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from pydantic import SecretStr
 
-    from bookwise.adapters.embedders.service import Patience
+    from bookwise.adapters.embedders.service import EmbeddingTimeouts
     from bookwise.adapters.openai.client import ModelClient
     from bookwise.answering.ask import AskKit
     from bookwise.domain.answers import EngineName
@@ -110,10 +110,10 @@ async def open_app(settings: Settings, *, take_over_jobs: bool = False) -> Async
 @asynccontextmanager
 async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
     """What a single search needs, opened as fast as can be; the whole app where that is not possible."""
-    from bookwise.adapters.sql.shelf import SqliteShelf
+    from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
 
     async with _open_index(settings, warm=True) as (embedder, index):
-        shelf = SqliteShelf(settings.data_dir / DATABASE_FILE, index_id=index.id)
+        shelf = SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index.id)
         if settings.database_url is None and shelf.is_current:
             yield SearchKit(embedder=embedder, index=index, catalog=shelf)
             return
@@ -125,7 +125,7 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
 async def open_answers(settings: Settings, search: SearchKit) -> AsyncIterator[AskKit]:
     """What an answer needs, with the engines that are configured; no model is called yet."""
     from bookwise.answering.ask import AskKit
-    from bookwise.answering.extractive import ExtractiveAnswerer
+    from bookwise.answering.extractive.answerer import ExtractiveAnswerer
 
     engines: dict[EngineName, Answerer] = {"extractive": ExtractiveAnswerer()}
     rewriter: Rewriter | None = None
@@ -187,7 +187,7 @@ async def _open_index(settings: Settings, *, warm: bool = False) -> AsyncIterato
             advice="Unset QDRANT_URL.",
         )
     async with AsyncExitStack() as stack:
-        stack.enter_context(held(settings.data_dir))
+        stack.enter_context(lock_data_folder(settings.data_dir))
         embedder = await stack.enter_async_context(open_embedder(settings, inline=warm))
         from bookwise.adapters.qdrant.embedded import open_index
 
@@ -261,10 +261,10 @@ def _key(key: SecretStr | None, name: str, wanted_by: str) -> SecretStr:
     return key
 
 
-def _patience(settings: Settings) -> Patience:
-    from bookwise.adapters.embedders.service import Patience
+def _patience(settings: Settings) -> EmbeddingTimeouts:
+    from bookwise.adapters.embedders.service import EmbeddingTimeouts
 
-    return Patience(deadline=settings.embed_timeout_seconds)
+    return EmbeddingTimeouts(deadline=settings.embed_timeout_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

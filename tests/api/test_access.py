@@ -10,7 +10,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from bookwise.api.strangers import Strangers
+from bookwise.api.auth.auth_throttle import AuthThrottle
 from bookwise.domain.access import Caller
 from tests.support.apps import ingested, write_book
 from tests.support.http_service import Opened, http_service
@@ -186,7 +186,7 @@ async def strangers(site: Site) -> dict[str, dict[str, Any]]:
 
 
 async def test_without_a_key_that_works_every_route_says_401_and_nothing_else(site: Site) -> None:
-    patient = Strangers(per_window=1_000_000)  # so many tries from one address would be refused unread
+    patient = AuthThrottle(per_window=1_000_000)  # so many tries from one address would be refused unread
     site.opened.app.state.service = replace(site.opened.service, strangers=patient)
     for who, headers in (await strangers(site)).items():
         for call in KEYED:

@@ -14,8 +14,8 @@ import anyio
 import pytest
 
 from bookwise.api import app as service_app
-from bookwise.domain.asked import Asked
 from bookwise.domain.errors import StoreUnavailable
+from bookwise.domain.journal import AskedQuestion
 from bookwise.schemas.insights import FEEDBACK_EXAMPLE, INSIGHTS_EXAMPLE, Feedback, InsightsResponse
 from tests.api.test_stream import TRUE, VALVE, endless
 from tests.support.http_service import Exchange, Opened, exchange, http_service
@@ -37,7 +37,7 @@ async def ask(opened: Opened, question: str = VALVE, **more: Any) -> dict[str, A
     return told
 
 
-async def notes(opened: Opened) -> list[Asked]:
+async def notes(opened: Opened) -> list[AskedQuestion]:
     return await opened.service.app.journal.asked(BOOK, since=datetime(2000, 1, 1, tzinfo=UTC))
 
 
@@ -180,7 +180,7 @@ class Closed:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    async def note(self, asked: Asked) -> None:
+    async def note(self, asked: AskedQuestion) -> None:
         raise self._error
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from bookwise.api.strangers import Strangers
+from bookwise.api.auth.auth_throttle import AuthThrottle
 from bookwise.domain.access import ApiKey
 from bookwise.ports import KeyStore
 from tests.support.http_service import Opened, http_service
@@ -47,7 +47,7 @@ def counting(opened: Opened, time: StoppedTime | None = None) -> Counted:
     """Counts the look-ups from now on."""
     service = opened.service
     keys = Counted(service.keys)
-    strangers = Strangers(clock=time.clock) if time else service.strangers
+    strangers = AuthThrottle(clock=time.clock) if time else service.strangers
     opened.app.state.service = replace(service, app=replace(service.app, keys=keys), strangers=strangers)
     return keys
 

@@ -16,8 +16,8 @@ from fastapi import FastAPI
 from pydantic import SecretStr
 
 from bookwise.api.app import create_app
-from bookwise.api.ingesting import open_runner
-from bookwise.api.service import Service
+from bookwise.api.job_runner import open_job_runner
+from bookwise.api.state import ServiceState
 from bookwise.settings import Settings
 from bookwise.wiring import open_app
 from tests.support.apps import ingested, write_book
@@ -35,7 +35,7 @@ class Scene:
     """The service with the book "book", already ingested; whatever is embedded from now on waits at the gate."""
 
     client: httpx2.AsyncClient
-    service: Service
+    service: ServiceState
     embedder: GatedEmbedder
     root: Path
 
@@ -89,9 +89,9 @@ async def opened(folder: Path, *, open_to_anyone: bool = True, **others: Any) ->
     embedder.is_open = False
     app = create_app(settings, open_to_anyone=open_to_anyone)
     async with app.router.lifespan_context(app):
-        whole: Service = app.state.service
+        whole: ServiceState = app.state.service
         gated = replace(whole.app, embedder=embedder)
-        async with open_runner(gated) as runner, client_of(app) as client:
+        async with open_job_runner(gated) as runner, client_of(app) as client:
             app.state.service = service = replace(whole, app=gated, runner=runner)
             yield app, Scene(client=client, service=service, embedder=embedder, root=root)
 

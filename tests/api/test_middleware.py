@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwise.api.server import bound
+from bookwise.api.serve import bound
 from tests.support.http_service import Exchange, Opened, exchange, http_service
 from tests.support.small_book import settings_for
 

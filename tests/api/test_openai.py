@@ -11,8 +11,8 @@ import pytest
 from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner
 
 from bookwise.api.routes.openai import CompletionRequest, below
-from bookwise.domain.answers import Answered, Citation, Grounding, Made
-from bookwise.schemas.answers import account_of
+from bookwise.domain.answers import Answered, AnswerMeta, Citation, Grounding
+from bookwise.schemas.answers import summarize_answer
 from tests.support.apps import ingested, write_book
 from tests.support.http_service import Opened
 from tests.support.scripted_http import Reply, scripted
@@ -342,9 +342,9 @@ def test_titles_and_addresses_from_a_book_cannot_break_out_of_the_list() -> None
         evidence=evidence(evil),
         grounding=Grounding(supported=1.0),
         disclaimer="Check it.",
-        made=Made(engine="extractive"),
+        meta=AnswerMeta(engine="extractive"),
     )
-    listed = below(account_of(answer))
+    listed = below(summarize_answer(answer))
     assert "*Check it.*" in listed
     assert "javascript:alert" not in listed
     assert r"\](javascript:x) \<b\>\*loud\*" in listed

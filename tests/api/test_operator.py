@@ -8,10 +8,10 @@ import httpx2
 import pytest
 from pydantic import TypeAdapter
 
-from bookwise.api.errands import JobReport
-from bookwise.api.reading import Search
-from bookwise.api.routes.operator import ERRANDS
+from bookwise.api.routes.operator import OPERATIONS
 from bookwise.domain.answers import Answer
+from bookwise.operations.jobs import JobReport
+from bookwise.operations.read import SearchBook
 from tests.support.answers import answered, blocked, interrupted, refused
 from tests.support.apps import write_book
 from tests.support.http_service import Opened
@@ -19,19 +19,18 @@ from tests.support.http_service import Opened
 pytestmark = pytest.mark.anyio
 
 
-async def errand(opened: Opened, name: str, **wanted: Any) -> httpx2.Response:
+async def operation(opened: Opened, name: str, **wanted: Any) -> httpx2.Response:
     headers = {"Authorization": f"Bearer {opened.service.operator_secret}"}
     return await opened.client.post(f"/operator/{name}", json=wanted, headers=headers)
 
 
 async def test_a_book_that_is_new_is_ingested_from_where_the_operator_says(empty: Opened, tmp_path: Path) -> None:
     root = write_book(tmp_path / "arms", {"a.md": "# Arms\n\nThe arm has six joints.\n"})
-    job = (
-        (await errand(empty, "Ingest", source=str(root), book_id="arms", mode="incremental")).raise_for_status().json()
-    )
+    started = await operation(empty, "IngestBook", source=str(root), book_id="arms", mode="incremental")
+    job = started.raise_for_status().json()
     with anyio.fail_after(30):
         while True:
-            shown = (await errand(empty, "ReadJob", job_id=job["job_id"])).raise_for_status().content
+            shown = (await operation(empty, "ReadJob", job_id=job["job_id"])).raise_for_status().content
             found = TypeAdapter(JobReport).validate_json(shown)
             if found.job.completed_at is not None:
                 break
@@ -41,19 +40,23 @@ async def test_a_book_that_is_new_is_ingested_from_where_the_operator_says(empty
 
 
 async def test_an_error_reaches_the_operator_as_the_core_raised_it(empty: Opened) -> None:
-    refused = await errand(empty, "Search", text="arms", book="absent", limit=5, tier=4)
+    refused = await operation(empty, "SearchBook", text="arms", book="absent", limit=5, tier=4)
     assert (refused.status_code, refused.json()["code"]) == (404, "not-found")
     assert refused.json()["advice"]
-    refused = await errand(empty, "Ask", text=" ", book=None, module=None, top_k=5, tier=4, threshold=0, engine=None)
+    refused = await operation(
+        empty, "AskBook", text=" ", book=None, module=None, top_k=5, tier=4, threshold=0, engine=None
+    )
     assert refused.json()["detail"].startswith("There is no book yet")
 
 
-@pytest.mark.parametrize(("name", "status"), [("Nothing", 404), ("__class__", 404), ("Search", 422), ("Ingest", 422)])
+@pytest.mark.parametrize(
+    ("name", "status"), [("Nothing", 404), ("__class__", 404), ("SearchBook", 422), ("IngestBook", 422)]
+)
 async def test_what_is_no_errand_is_refused(empty: Opened, name: str, status: int) -> None:
-    assert (await errand(empty, name, text=["no", "text"])).status_code == status
+    assert (await operation(empty, name, text=["no", "text"])).status_code == status
 
 
-@pytest.mark.parametrize("kind", ERRANDS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", OPERATIONS, ids=lambda kind: kind.__name__)
 def test_every_errand_and_what_it_returns_can_travel(kind: type[Any]) -> None:
     for travels in (kind, kind.run.__annotations__["return"]):
         assert TypeAdapter(travels).json_schema()
@@ -66,6 +69,6 @@ def test_every_kind_of_answer_arrives_as_it_was_sent(answer: Answer) -> None:
 
 
 def test_an_errand_arrives_as_it_was_sent() -> None:
-    wanted = Search(text="ü – 机", book=None, limit=3, tier=2, levels=("A1", "B2"))
-    travels = TypeAdapter(Search)
+    wanted = SearchBook(text="ü – 机", book=None, limit=3, tier=2, levels=("A1", "B2"))
+    travels = TypeAdapter(SearchBook)
     assert travels.validate_json(travels.dump_json(wanted)) == wanted

@@ -13,7 +13,7 @@ import httpx2
 import pytest
 from anyio.abc import SocketStream
 
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from bookwise.wiring import open_app
 from tests.api.test_stream import TRUE, VALVE, endless, hung_up_on
 from tests.support.http_service import Event, events_in
@@ -68,7 +68,7 @@ async def saved(served: Served, session_id: str) -> dict[str, object]:
                 await anyio.sleep(0.02)
 
 
-async def kept(data: Path, session_id: str) -> Message:
+async def kept(data: Path, session_id: str) -> ThreadMessage:
     async with open_app(settings_for(data)) as app:
         return (await app.threads.thread(session_id)).messages[-1]
 

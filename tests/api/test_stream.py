@@ -15,7 +15,7 @@ import pytest
 from bookwise.api.sse import EventStream, Frame, error_frame, frame
 from bookwise.domain.access import ApiKey
 from bookwise.domain.errors import StoreUnavailable
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import KeyStore
 from bookwise.schemas.chat import ChatResponse
 from tests.support.http_service import Exchange, Opened, events_in, exchange, http_service
@@ -58,7 +58,7 @@ async def hung_up_on(model: Server, *, within: float) -> None:
             await anyio.sleep(0.01)
 
 
-async def last_message(opened: Opened, session_id: str) -> Message:
+async def last_message(opened: Opened, session_id: str) -> ThreadMessage:
     return (await opened.service.app.threads.thread(session_id)).messages[-1]
 
 

@@ -11,7 +11,7 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from bookwise.cli.answers import blocks, whole_text
+from bookwise.cli.answer_view import blocks, whole_text
 from bookwise.schemas.ask import AgentResponse
 from tests.support.builders import chunks
 from tests.support.command_line import CommandLine

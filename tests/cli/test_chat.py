@@ -121,7 +121,7 @@ def test_a_saved_chat_without_a_question_keeps_nothing(chat: Pipe) -> None:
 def test_beginning_anew_begins_another_thread(chat: Pipe) -> None:
     assert chat(ASKS_TOPIC, "/new", ASKS_SERVICE, options=("--save",)) == 0
     assert threads_in(chat.data) == 2
-    kept = re.search(r"Kept as (\S+)\.", chat.err)
+    kept = re.search(r"Saved as (\S+)\.", chat.err)
     assert kept, "the thread before can still be resumed"
     assert kept[1] != chat.thread_id
 

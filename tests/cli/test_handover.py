@@ -20,7 +20,7 @@ import pytest
 from anyio.streams.text import TextReceiveStream
 
 from bookwise import __version__
-from bookwise.adapters.data_folder import RunningService, announce, held, running_service
+from bookwise.adapters.data_folder import RunningService, lock_data_folder, running_service, write_service_address
 from bookwise.cli.handover import _ended
 from bookwise.domain.errors import BookwiseError, Conflict, EmbedderUnavailable, IndexUnavailable, ModelUnavailable
 from tests.support.apps import hashing_app, write_book
@@ -271,7 +271,7 @@ async def test_what_a_killed_service_has_announced_misleads_nobody(tmp_path: Pat
 
 
 def test_a_service_that_listens_to_the_world_is_reached_on_this_machine() -> None:
-    from bookwise.api.server import NEAR
+    from bookwise.api.serve import NEAR
 
     assert (NEAR["0.0.0.0"], NEAR["[::]"]) == ("127.0.0.1", "[::1]")
 
@@ -283,32 +283,32 @@ def free_port() -> int:
 
 
 def test_a_service_that_does_not_answer_is_unavailable(bookwise: CommandLine) -> None:
-    with held(bookwise.data):
+    with lock_data_folder(bookwise.data):
         url = f"http://127.0.0.1:{free_port()}"
-        announce(bookwise.data, RunningService(url=url, secret="s", version=__version__))
+        write_service_address(bookwise.data, RunningService(url=url, secret="s", version=__version__))
         assert bookwise("books") == 5
         assert url in bookwise.err
 
 
 def test_a_service_of_another_version_is_asked_nothing(bookwise: CommandLine) -> None:
-    with held(bookwise.data):
-        announce(bookwise.data, RunningService(url="http://127.0.0.1:1", secret="s", version="0.0.1"))
+    with lock_data_folder(bookwise.data):
+        write_service_address(bookwise.data, RunningService(url="http://127.0.0.1:1", secret="s", version="0.0.1"))
         assert bookwise("books") == 4
     assert "0.0.1" in bookwise.err
     assert "Restart" in bookwise.err
 
 
 def test_a_folder_that_is_held_by_another_command_is_just_busy(bookwise: CommandLine) -> None:
-    with held(bookwise.data):
+    with lock_data_folder(bookwise.data):
         assert bookwise("books") == 4
     assert "BOOKWISE_DATA_DIR" in bookwise.err
 
 
 def test_the_next_holder_announces_nothing_of_the_one_before(tmp_path: Path) -> None:
-    with held(tmp_path):
-        announce(tmp_path, RunningService(url="http://127.0.0.1:1", secret="s", version="1"))
+    with lock_data_folder(tmp_path):
+        write_service_address(tmp_path, RunningService(url="http://127.0.0.1:1", secret="s", version="1"))
         assert running_service(tmp_path) == RunningService(url="http://127.0.0.1:1", secret="s", version="1")
-    with held(tmp_path):
+    with lock_data_folder(tmp_path):
         assert running_service(tmp_path) is None
 
 

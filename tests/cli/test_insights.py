@@ -9,7 +9,7 @@ import anyio
 import httpx2
 import pytest
 
-from bookwise.domain.asked import Asked, QuotedLesson
+from bookwise.domain.journal import AskedQuestion, QuotedLesson
 from bookwise.schemas.insights import InsightsResponse
 from tests.support.apps import hashing_app, ingested, write_book
 from tests.support.command_line import CommandLine
@@ -18,9 +18,9 @@ from tests.support.serve_process import PROGRAM, environment, serving
 ARMS = QuotedLesson(lesson_id="arms", title="Arms\x1b[31m [bold]", url="https://book.example/arms")
 
 
-def asked(question: str, *, days_ago: int = 0, **facts: Any) -> Asked:
+def asked(question: str, *, days_ago: int = 0, **facts: Any) -> AskedQuestion:
     usual: dict[str, Any] = {"outcome": "refused", "reason": "not-in-the-book"}
-    return Asked(
+    return AskedQuestion(
         answer_id=str(uuid4()),
         book_id="robots",
         owner="key_0123456789ab",
@@ -30,11 +30,11 @@ def asked(question: str, *, days_ago: int = 0, **facts: Any) -> Asked:
     )
 
 
-def answered(question: str, **facts: Any) -> Asked:
+def answered(question: str, **facts: Any) -> AskedQuestion:
     return asked(question, **{"outcome": "answered", "reason": "", "level": "high", "lessons": (ARMS,), **facts})
 
 
-def note(data: Path, *notes: Asked) -> None:
+def note(data: Path, *notes: AskedQuestion) -> None:
     """What a service would have noted."""
 
     async def keep() -> None:

@@ -10,8 +10,8 @@ import pytest
 from bookwise.adapters.openai.agent import AgentAnswerer
 from bookwise.adapters.openai.client import ModelClient
 from bookwise.adapters.openai.direct import DirectAnswerer
-from bookwise.answering.extractive import ExtractiveAnswerer
-from bookwise.domain.answers import EngineName, Said, SearchStarted
+from bookwise.answering.extractive.answerer import ExtractiveAnswerer
+from bookwise.domain.answers import EngineName, SearchStarted, TextDelta
 from bookwise.ports import Answerer, Written
 from tests.support.scripted_http import Reply, Request, answering
 from tests.support.scripted_model import (
@@ -71,8 +71,8 @@ async def test_an_answer_is_pieces_and_then_exactly_one_end(answerer: Answerer) 
     *pieces, last = result.events
     assert isinstance(last, Written)
     assert pieces
-    assert all(isinstance(piece, Said | SearchStarted) for piece in pieces)
-    assert all(piece.text for piece in pieces if isinstance(piece, Said))
+    assert all(isinstance(piece, TextDelta | SearchStarted) for piece in pieces)
+    assert all(piece.text for piece in pieces if isinstance(piece, TextDelta))
     assert result.error is None
 
 

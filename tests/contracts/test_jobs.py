@@ -305,8 +305,8 @@ async def test_what_an_earlier_holder_left_behind_is_listed_oldest_first_and_not
     await jobs.fail((await running(jobs, "failed")).job_id, "x")
     second = await jobs.open("second", "full", "")
     first = await jobs.start((await jobs.requeue(first.job_id)).job_id)
-    assert await SqlJobs(database, holder="ours").left_behind() == [first, second]
-    assert await SqlJobs(database, holder="nobody").left_behind() == []
+    assert await SqlJobs(database, holder="ours").orphaned_jobs() == [first, second]
+    assert await SqlJobs(database, holder="nobody").orphaned_jobs() == []
 
 
 async def test_a_report_with_unstorable_characters_is_kept_with_escapes(jobs: JobStore) -> None:

@@ -10,8 +10,8 @@ import pytest
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.journal import SqlJournal
 from bookwise.adapters.sql.threads import SqlThreads
-from bookwise.domain.asked import Asked, QuotedLesson
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound
+from bookwise.domain.journal import AskedQuestion, QuotedLesson
 from bookwise.ports import Journal, ThreadStore
 from tests.support.talks import WallClock
 
@@ -39,7 +39,7 @@ def threads(database: Database, clock: WallClock) -> ThreadStore:
     return SqlThreads(database, clock=clock)
 
 
-def a_note(at: datetime, **facts: Any) -> Asked:
+def a_note(at: datetime, **facts: Any) -> AskedQuestion:
     usual: dict[str, Any] = {
         "answer_id": str(uuid4()),
         "book_id": "robots",
@@ -50,7 +50,7 @@ def a_note(at: datetime, **facts: Any) -> Asked:
         "level": "high",
         "lessons": LESSONS,
     }
-    return Asked(**usual | facts)
+    return AskedQuestion(**usual | facts)
 
 
 async def test_a_note_comes_back_as_it_was_written(journal: Journal, threads: ThreadStore, clock: WallClock) -> None:

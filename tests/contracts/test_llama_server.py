@@ -12,7 +12,7 @@ import pytest
 from bookwise.adapters.openai.agent import AgentAnswerer
 from bookwise.adapters.openai.client import ModelClient
 from bookwise.adapters.openai.direct import DirectAnswerer, ModelRewriter
-from bookwise.domain.answers import Said
+from bookwise.domain.answers import TextDelta
 from bookwise.domain.errors import ModelUnavailable
 from tests.support.scripted_model import Searches, evidence, message, outcome, passage, task
 
@@ -79,7 +79,7 @@ async def test_a_direct_answer_comes_in_pieces_and_ends_with_its_figures(llama_u
     async with client(llama_url) as model:
         result = await outcome(DirectAnswerer(model), task(within=50))
     assert result.error is None
-    assert sum(isinstance(event, Said) for event in result.events) > 1
+    assert sum(isinstance(event, TextDelta) for event in result.events) > 1
     usage = result.written.usage
     assert usage.calls == 1
     assert usage.prompt_tokens > 100

@@ -9,7 +9,7 @@ import pytest
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.domain.errors import DamagedData, InvalidInput
-from bookwise.domain.threads import SUMMARY_MAX, Message
+from bookwise.domain.threads import SUMMARY_MAX, ThreadMessage
 from bookwise.ports import ThreadStore
 from tests.support.databases import run
 from tests.support.talks import WallClock, answer, said
@@ -64,7 +64,7 @@ async def test_all_times_are_in_utc_whatever_zone_they_came_in(database: Databas
     thread = await threads.create(book_id="robots")
     await threads.begin(thread.id, "Why?")
     finished = await threads.finish(
-        thread.id, Message(role="assistant", content="So.", timestamp=clock.now.astimezone(tokyo))
+        thread.id, ThreadMessage(role="assistant", content="So.", timestamp=clock.now.astimezone(tokyo))
     )
     times = [finished.created_at, finished.updated_at, *(message.timestamp for message in finished.messages)]
     assert times == [clock.now] * 4

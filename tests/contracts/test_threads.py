@@ -10,7 +10,7 @@ import pytest
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound, ThreadBusy
-from bookwise.domain.threads import IDLE_SECONDS, Message, Thread
+from bookwise.domain.threads import IDLE_SECONDS, Thread, ThreadMessage
 from bookwise.ports import ThreadStore
 from tests.support.databases import ask, run
 from tests.support.talks import WallClock, answer, said, said_and_complete, talk, turns
@@ -74,8 +74,8 @@ async def test_a_question_is_kept_with_an_incomplete_answer_before_anyone_answer
     assert before == thread
     stored = await threads.thread(thread.id)
     assert stored.messages == (
-        Message(role="user", content="What is URDF?", timestamp=clock.now),
-        Message(role="assistant", content="", timestamp=clock.now, complete=False),
+        ThreadMessage(role="user", content="What is URDF?", timestamp=clock.now),
+        ThreadMessage(role="assistant", content="", timestamp=clock.now, complete=False),
     )
     assert stored.updated_at == clock.now
     assert stored.created_at == clock.now - 5 * SECOND
@@ -120,7 +120,7 @@ async def test_an_answer_by_the_user_is_refused(threads: ThreadStore, clock: Wal
     thread = await threads.create(book_id="robots")
     await threads.begin(thread.id, "Why?")
     with pytest.raises(InvalidInput, match="assistant"):
-        await threads.finish(thread.id, Message(role="user", content="x", timestamp=clock.now))
+        await threads.finish(thread.id, ThreadMessage(role="user", content="x", timestamp=clock.now))
     assert [message.role for message in await threads.history(thread.id)] == ["user", "assistant"]
 
 

@@ -11,7 +11,7 @@ import pytest
 from bookwise.adapters.sql.database import Database, open_database
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.domain.errors import Conflict, ThreadBusy
-from bookwise.domain.threads import IDLE_SECONDS, LIVE_MESSAGES_MAX, Message, Thread
+from bookwise.domain.threads import IDLE_SECONDS, LIVE_MESSAGES_MAX, Thread, ThreadMessage
 from bookwise.ports import ThreadStore
 from tests.support.databases import ask
 from tests.support.talks import WallClock, answer, said, said_and_complete, talk, turns
@@ -211,7 +211,7 @@ async def test_no_message_is_lost_doubled_or_half_seen_while_a_thread_comes_and_
         for number in range(exchanges):
             await asker.begin(thread.id, f"question {number}")
             now = datetime.now(UTC)
-            await asker.finish(thread.id, Message(role="assistant", content=f"answer {number}", timestamp=now))
+            await asker.finish(thread.id, ThreadMessage(role="assistant", content=f"answer {number}", timestamp=now))
         done.set()
 
     async def keep_archiving() -> None:

@@ -14,7 +14,7 @@ from bookwise.domain.books import Vector
 from bookwise.domain.errors import DamagedData, EmbedderUnavailable, IndexUnavailable, JobAlreadyRunning
 from bookwise.domain.jobs import IngestionMode, LessonOutcome
 from bookwise.ingestion.discover import discover
-from bookwise.ingestion.doctor import examine, mend
+from bookwise.ingestion.doctor import examine, repair
 from bookwise.ingestion.pipeline import ingest
 from bookwise.settings import Settings
 from bookwise.wiring import App, open_app
@@ -115,12 +115,12 @@ async def test_doctor_finds_and_mends_missing_and_orphaned_chunks(app: App, root
     await app.index.remove("book", [lost.revision])
     findings = await examine("book", index=app.index, catalog=app.catalog)
     assert [(f.kind, f.subject, f.stored) for f in findings] == [("incomplete-lesson", lost.source_file, 0)]
-    await mend(findings, index=app.index, catalog=app.catalog)
+    await repair(findings, index=app.index, catalog=app.catalog)
     assert [r.source_file for r in await app.catalog.records("book")] == [kept.source_file]
     await app.catalog.withdraw("book", [kept.source_file])
     orphans = await examine("book", index=app.index, catalog=app.catalog)
     assert [f.kind for f in orphans] == ["orphan-chunks"]
-    await mend(orphans, index=app.index, catalog=app.catalog)
+    await repair(orphans, index=app.index, catalog=app.catalog)
     assert await examine("book", index=app.index, catalog=app.catalog) == []
 
 

@@ -18,10 +18,10 @@ import pytest
 from bookwise.adapters.openai.agent import MAX_TURNS, AgentAnswerer
 from bookwise.adapters.openai.agent_tools import CALLS_PER_TURN
 from bookwise.adapters.openai.breaker import COOL_DOWN, FAILURES, Breaker
-from bookwise.adapters.openai.client import ATTEMPTS, ModelClient, Patience
+from bookwise.adapters.openai.client import ATTEMPTS, ModelClient, ModelTimeouts
 from bookwise.adapters.openai.direct import DirectAnswerer
-from bookwise.adapters.openai.pieces import TEXT_MAX
-from bookwise.domain.answers import Said
+from bookwise.adapters.openai.response_parts import TEXT_MAX
+from bookwise.domain.answers import TextDelta
 from bookwise.domain.errors import IndexUnavailable
 from bookwise.ports import Answerer
 from tests.support.scripted_http import Reply, Request, Server, answering, scripted
@@ -66,8 +66,8 @@ def engine(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-def by(time: StoppedTime, **waits: float) -> Patience:
-    return Patience(sleep=time.sleep, clock=time.clock, **waits)
+def by(time: StoppedTime, **waits: float) -> ModelTimeouts:
+    return ModelTimeouts(sleep=time.sleep, clock=time.clock, **waits)
 
 
 async def asked(
@@ -235,7 +235,7 @@ class TestSilence:  # LLM-04
         drip = Drip(chunk({"content": "A loop " * 100}))
         async with answering(drip.reply) as server, model_client(server.url) as client:
             answer: Any = engine(client).answer(task())
-            assert isinstance(await anext(answer), Said)
+            assert isinstance(await anext(answer), TextDelta)
             await answer.aclose()
             await drip.over()
 
@@ -560,16 +560,16 @@ class TestBreaker:  # LLM-15
         async def at_once(seconds: float) -> None:
             pass
 
-        async def reasons(patience: Patience, within: float) -> set[str]:
+        async def reasons(patience: ModelTimeouts, within: float) -> set[str]:
             async with (
                 answering(lambda request: Reply(fault="hang")) as server,
                 model_client(server.url, patience) as client,
             ):
                 return {(await outcome(engine(client), task(within=within))).reason for _ in range(FAILURES + 1)}
 
-        impatient = Patience(first_chunk=0.02, next_chunk=0.02, sleep=at_once)
+        impatient = ModelTimeouts(first_chunk=0.02, next_chunk=0.02, sleep=at_once)
         assert await reasons(impatient, within=10) == {"timeout", "circuit-open"}
-        assert await reasons(Patience(), within=0.05) == {"timeout"}
+        assert await reasons(ModelTimeouts(), within=0.05) == {"timeout"}
 
 
 class Egress:

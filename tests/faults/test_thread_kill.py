@@ -13,7 +13,7 @@ import pytest
 from bookwise.adapters.sql.database import Database, open_database
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.domain.errors import ThreadBusy
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from tests.support.databases import ask
 from tests.support.talks import said, said_and_complete, turns
 from tests.support.thread_child import LEASE_SECONDS
@@ -79,7 +79,7 @@ async def test_a_question_outlives_the_process_that_was_answering_it(migrated_ur
             await SqlThreads(database).begin(thread_id, "too early")
         later = SqlThreads(database, clock=after_the_lease)
         assert said_and_complete((await later.begin(thread_id, "question 1")).messages) == cut_off
-        await later.finish(thread_id, Message(role="assistant", content="answer 1", timestamp=after_the_lease()))
+        await later.finish(thread_id, ThreadMessage(role="assistant", content="answer 1", timestamp=after_the_lease()))
         assert said_and_complete(await later.history(thread_id)) == [*cut_off, ("question 1", True), ("answer 1", True)]
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwise.answering.confidence import confidence_of, diversity, level_of
+from bookwise.answering.evidence.confidence import confidence_of, diversity, level_of
 from bookwise.domain.books import Vector
 
 ORDER = ("insufficient", "low", "medium", "high")

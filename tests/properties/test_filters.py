@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwise.adapters.qdrant.embedded import EmbeddedIndex, _opened
-from bookwise.domain.books import LAYERS, PROFICIENCY_LEVELS, Audience, Chunk, Place
+from bookwise.domain.books import LAYERS, PROFICIENCY_LEVELS, Audience, Chunk, LessonPosition
 from bookwise.domain.search import Filter
 from tests.support.builders import chunks_of, embedded, lesson, lesson_file, section
 
@@ -22,7 +22,7 @@ def library() -> list[Chunk]:
         file = lesson_file(
             f"lesson-{number}.md",
             book_id="book" if number % 5 else "other",
-            place=Place(module=MODULES[number % 3], chapter=number % 7, lesson=number % 4),
+            place=LessonPosition(module=MODULES[number % 3], chapter=number % 7, lesson=number % 4),
             audience=Audience(
                 hardware_tier=1 + number % 4,
                 proficiency_level=PROFICIENCY_LEVELS[number % 6],

@@ -3,9 +3,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookwise.answering.cite import quote_for, resolve_citations
-from bookwise.answering.gate import SentenceGate
-from bookwise.answering.grounding import Checked, grounding_of, support
+from bookwise.answering.grounding.citations import quote_for, resolve_citations
+from bookwise.answering.grounding.sentence_gate import SentenceGate
+from bookwise.answering.grounding.support import CheckedSegment, grounding_of, support
 from bookwise.domain.answers import Passage
 from tests.support.builders import chunks
 
@@ -67,7 +67,7 @@ SCRAPS = [
 TEXT = st.lists(st.sampled_from(SCRAPS), max_size=25).map("".join) | st.text(max_size=60)
 
 
-def through(pieces: list[str]) -> tuple[list[Checked], int]:
+def through(pieces: list[str]) -> tuple[list[CheckedSegment], int]:
     gate = SentenceGate(PASSAGES)
     checked = [found for piece in pieces for found in gate.feed(piece)]
     return checked + gate.close(), gate.removed

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bookwise.domain.books import LessonFile, Place
+from bookwise.domain.books import LessonFile, LessonPosition
 from bookwise.domain.jobs import IngestionMode, LessonRecord
 from bookwise.ingestion.plan import changes, plan, revision_of
 from tests.support.builders import NOON, lesson_file
@@ -25,7 +25,7 @@ def sources(draw: st.DrawFn) -> list[LessonFile]:
             file_hash=file_hash,
             title=draw(st.sampled_from([None, "A", "B"])),
             numbered=draw(st.booleans()),
-            place=Place(module="m", chapter=0, lesson=draw(st.integers(0, 3))),
+            place=LessonPosition(module="m", chapter=0, lesson=draw(st.integers(0, 3))),
         )
         for name, file_hash in draw(CONTENTS).items()
     ]

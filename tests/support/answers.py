@@ -3,26 +3,26 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from bookwise.answering.confidence import confidence_of
+from bookwise.answering.evidence.confidence import confidence_of
 from bookwise.domain.answers import (
     Answered,
+    AnswerMeta,
     Blocked,
     Citation,
     Evidence,
     Grounding,
     Interrupted,
-    Made,
     Passage,
     Refused,
     Usage,
 )
 from bookwise.domain.search import Timings
-from bookwise.domain.threads import Message, Thread
+from bookwise.domain.threads import Thread, ThreadMessage
 from tests.support.builders import NOON, chunks_of, lesson, lesson_file, section
 
 THREAD_ID = "550e8400-e29b-41d4-a716-446655440000"
 URL = "https://example.com/book/nodes"
-MADE = Made(
+MADE = AnswerMeta(
     engine="direct",
     model="test-model",
     usage=Usage(prompt_tokens=90, completion_tokens=10, calls=1),
@@ -36,8 +36,8 @@ def passage(number: int = 1, score: float = 0.9, *, text: str = "", url: str = U
     """A passage of the lesson Nodes; `place` overrides fields of its locator."""
     file = lesson_file("nodes.md", url=url, breadcrumb=("Part One", "ROS 2"))
     body = text or f"Node {number} talks to other nodes over named topics."
-    made = chunks_of(lesson(section("Talking", body), file=file, title="Nodes"))[0]
-    chunk = replace(made, id=f"chunk-{number}", text=body, locator=replace(made.locator, **place))  # type: ignore[arg-type]
+    built = chunks_of(lesson(section("Talking", body), file=file, title="Nodes"))[0]
+    chunk = replace(built, id=f"chunk-{number}", text=body, locator=replace(built.locator, **place))  # type: ignore[arg-type]
     return Passage(number=number, chunk=chunk, score=score, cosine=score / 2, lexical=0.25)
 
 
@@ -62,7 +62,7 @@ def answered(*scores: float, cites: tuple[int, ...] = (1,), disclaimer: str | No
         evidence=found,
         grounding=Grounding(supported=0.5, unsupported=("They also sing.",), unsupported_citations=1),
         disclaimer=disclaimer,
-        made=MADE,
+        meta=MADE,
     )
 
 
@@ -73,22 +73,22 @@ def refused(*scores: float) -> Refused:
         reason="not-in-the-book" if scores else "nothing-found",
         evidence=found,
         nearest=found.passages[:3],
-        made=MADE,
+        meta=MADE,
     )
 
 
 def blocked() -> Blocked:
-    return Blocked(text="I only answer questions about the book.", reason="injection", made=MADE)
+    return Blocked(text="I only answer questions about the book.", reason="injection", meta=MADE)
 
 
 def interrupted(*scores: float, text: str = "Nodes talk over [2]") -> Interrupted:
-    return Interrupted(text=text, reason="deadline", evidence=evidence(*scores) if scores else None, made=MADE)
+    return Interrupted(text=text, reason="deadline", evidence=evidence(*scores) if scores else None, meta=MADE)
 
 
 def thread(*texts: str) -> Thread:
     """A thread of one message per text, a second apart, the user beginning."""
     said = tuple(
-        Message(
+        ThreadMessage(
             role="user" if number % 2 == 0 else "assistant",
             content=text,
             timestamp=NOON + timedelta(seconds=number),

@@ -10,7 +10,7 @@ from bookwise.domain.books import (
     EmbeddedChunk,
     Lesson,
     LessonFile,
-    Place,
+    LessonPosition,
     Section,
     Vector,
 )
@@ -26,7 +26,7 @@ def lesson_file(source_file: str = "loops.md", **facts: object) -> LessonFile:
         source_file=source_file,
         file_hash="0" * 64,
         format="markdown",
-        place=Place(module="main", chapter=1, lesson=1),
+        place=LessonPosition(module="main", chapter=1, lesson=1),
     )
     return replace(plain, **facts)  # type: ignore[arg-type]
 

@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from bookwise.adapters.embedders.service import (
     EmbeddingService,
-    Patience,
+    EmbeddingTimeouts,
     Wire,
 )
 from bookwise.domain.errors import EmbedderUnavailable
@@ -52,7 +52,7 @@ async def service(
     url: str, time: StoppedTime | None = None, *, answer_within: float = 5.0, **changes: Any
 ) -> AsyncIterator[EmbeddingService]:
     time = time or StoppedTime()
-    patience = Patience(answer_within=answer_within, sleep=time.sleep, clock=time.clock)
+    patience = EmbeddingTimeouts(answer_within=answer_within, sleep=time.sleep, clock=time.clock)
     road = EmbeddingService(wire(url, **changes), patience)
     try:
         yield road

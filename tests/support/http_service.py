@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from starlette.types import Message
 
 from bookwise.api.app import create_app
-from bookwise.api.service import Service
+from bookwise.api.state import ServiceState
 from bookwise.settings import Settings
 
 
@@ -26,8 +26,8 @@ class Opened:
     client: httpx2.AsyncClient
 
     @property
-    def service(self) -> Service:
-        service: Service = self.app.state.service
+    def service(self) -> ServiceState:
+        service: ServiceState = self.app.state.service
         return service
 
     async def key(self, *books: str, role: Any = "reader", rate: int = 100) -> dict[str, str]:

@@ -9,11 +9,11 @@ from typing import Any, cast
 import anyio
 
 from bookwise.adapters.openai.breaker import Breaker
-from bookwise.adapters.openai.client import ModelClient, Patience
-from bookwise.domain.answers import Confidence, Evidence, Passage, Said, SearchStarted
+from bookwise.adapters.openai.client import ModelClient, ModelTimeouts
+from bookwise.domain.answers import Confidence, Evidence, Passage, SearchStarted, TextDelta
 from bookwise.domain.books import Book
 from bookwise.domain.errors import ModelUnavailable
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import Answerer, AnswerTask, Retrieve, Written
 from tests.support.builders import NOON, chunks
 from tests.support.scripted_http import Reply
@@ -96,7 +96,7 @@ OVERFLOWS = refuses(400, code="context_length_exceeded")
 
 @asynccontextmanager
 async def model_client(
-    url: str, patience: Patience | None = None, breaker: Breaker | None = None
+    url: str, patience: ModelTimeouts | None = None, breaker: Breaker | None = None
 ) -> AsyncIterator[ModelClient]:
     async with ModelClient(KEY, base_url=f"{url}/v1", model=MODEL, patience=patience, breaker=breaker) as client:
         yield client
@@ -148,20 +148,20 @@ def task(*, within: float = 10.0, retrieve: Retrieve | None = None, **facts: Any
     return replace(plain, **facts)
 
 
-def message(role: str, content: str, **facts: Any) -> Message:
-    return Message(role=cast(Any, role), content=content, timestamp=NOON, **facts)
+def message(role: str, content: str, **facts: Any) -> ThreadMessage:
+    return ThreadMessage(role=cast(Any, role), content=content, timestamp=NOON, **facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What came out of an engine, in order, and how it ended."""
 
-    events: list[Said | SearchStarted | Written]
+    events: list[TextDelta | SearchStarted | Written]
     error: ModelUnavailable | None = None
 
     @property
     def text(self) -> str:
-        return "".join(event.text for event in self.events if isinstance(event, Said))
+        return "".join(event.text for event in self.events if isinstance(event, TextDelta))
 
     @property
     def searches(self) -> list[str]:
@@ -181,7 +181,7 @@ class Outcome:
 
 async def outcome(answerer: Answerer, asked: AnswerTask) -> Outcome:
     """Everything the engine gives, also when it fails."""
-    events: list[Said | SearchStarted | Written] = []
+    events: list[TextDelta | SearchStarted | Written] = []
     try:
         async with aclosing(cast(Any, answerer.answer(asked))) as answer:
             async for event in answer:

@@ -11,7 +11,7 @@ import anyio
 import uvicorn
 
 from bookwise.api.app import create_app
-from bookwise.api.service import Service
+from bookwise.api.state import ServiceState
 from bookwise.settings import Settings
 
 
@@ -20,7 +20,7 @@ class Served:
     """Where the service is, and what is behind it."""
 
     url: str
-    service: Service
+    service: ServiceState
 
     async def key(self, *books: str) -> str:
         """The secret of a new key that sees these books; all of them when none is named."""

@@ -10,7 +10,7 @@ import pytest
 
 from bookwise.answering.ask import AskKit, ask
 from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, Question
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from bookwise.settings import Settings
 from bookwise.wiring import App, open_answers, open_app
 from tests.support.apps import ingested, write_book
@@ -126,11 +126,11 @@ def question(text: str, **options: object) -> Question:
     return Question(text=text, **{"book_id": BOOK, **options})  # type: ignore[arg-type]
 
 
-async def events_of(kit: AskKit, asked: Question, history: Sequence[Message] = ()) -> list[AnswerEvent]:
+async def events_of(kit: AskKit, asked: Question, history: Sequence[ThreadMessage] = ()) -> list[AnswerEvent]:
     return [event async for event in ask(asked, kit, history=history)]
 
 
-async def answer_of(kit: AskKit, text: str, *, history: Sequence[Message] = (), **options: object) -> Answer:
+async def answer_of(kit: AskKit, text: str, *, history: Sequence[ThreadMessage] = (), **options: object) -> Answer:
     last = (await events_of(kit, question(text, **options), history))[-1]
     assert isinstance(last, AnswerFinished)
     return last.answer

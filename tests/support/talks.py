@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import ThreadStore
 
 
@@ -19,8 +19,8 @@ class WallClock:
         self.now += timedelta(seconds=seconds)
 
 
-def answer(text: str, clock: WallClock, **facts: Any) -> Message:
-    return Message(role="assistant", content=text, timestamp=clock.now, **facts)
+def answer(text: str, clock: WallClock, **facts: Any) -> ThreadMessage:
+    return ThreadMessage(role="assistant", content=text, timestamp=clock.now, **facts)
 
 
 async def talk(threads: ThreadStore, thread_id: str, clock: WallClock, numbers: range) -> None:
@@ -32,11 +32,11 @@ async def talk(threads: ThreadStore, thread_id: str, clock: WallClock, numbers: 
         clock.move(1)
 
 
-def said(messages: Iterable[Message]) -> list[str]:
+def said(messages: Iterable[ThreadMessage]) -> list[str]:
     return [message.content for message in messages]
 
 
-def said_and_complete(messages: Iterable[Message]) -> list[tuple[str, bool]]:
+def said_and_complete(messages: Iterable[ThreadMessage]) -> list[tuple[str, bool]]:
     return [(message.content, message.complete) for message in messages]
 
 

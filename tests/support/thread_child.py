@@ -17,7 +17,7 @@ import anyio
 from bookwise.adapters.sql.database import open_database
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.domain.errors import ThreadBusy
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 
 LEASE_SECONDS = 600.0
 
@@ -42,7 +42,7 @@ async def ask_on_and_on(threads: SqlThreads, thread_id: str) -> None:
     for number in count():
         await threads.begin(thread_id, f"question {number}", lease_seconds=LEASE_SECONDS)
         report(f"begun {number}")
-        answer = Message(role="assistant", content=f"answer {number}", timestamp=datetime.now(UTC))
+        answer = ThreadMessage(role="assistant", content=f"answer {number}", timestamp=datetime.now(UTC))
         await threads.finish(thread_id, answer)
         report(f"finished {number}")
         if number % 3 == 0:

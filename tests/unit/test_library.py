@@ -13,9 +13,9 @@ import pytest
 from pydantic import SecretStr
 
 import bookwise
-from bookwise.adapters.data_folder import held
+from bookwise.adapters.data_folder import lock_data_folder
 from bookwise.domain.errors import BookwiseError, DataFolderBusy, InvalidInput, Misconfigured, NotFound
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from bookwise.schemas.ask import AgentResponse
 from bookwise.settings import Settings
 from tests.support.scripted_http import scripted
@@ -65,7 +65,7 @@ async def test_an_answer_cites_the_lesson_that_gives_it(shelved: Settings) -> No
 def test_ask_waits_for_the_answer_and_may_be_called_again(tmp_path: Path) -> None:
     settings = anyio.run(shelve, tmp_path / "data", tmp_path / "book")
     assert TOPIC in bookwise.ask(ASKS_TOPIC, settings=settings).answer
-    with held(settings.data_dir):
+    with lock_data_folder(settings.data_dir):
         pass  # nobody holds the folder between two questions
     assert SERVICE in bookwise.ask(ASKS_SERVICE, settings=settings).answer
 
@@ -158,7 +158,7 @@ async def test_a_book_that_lists_no_modules_takes_any_name(shelved: Settings) ->
 async def test_a_follow_up_is_read_with_its_history(shelved: Settings) -> None:
     now = datetime.now(UTC)
     said = (("user", "What is a service?"), ("assistant", f"{SERVICE} [1]"))
-    history = [Message(role=role, content=text, timestamp=now) for role, text in said]  # type: ignore[arg-type]
+    history = [ThreadMessage(role=role, content=text, timestamp=now) for role, text in said]  # type: ignore[arg-type]
     follow_up = "How does it answer a request?"
     alone = await bookwise.ask_async(follow_up, settings=shelved)
     in_thread = await bookwise.ask_async(follow_up, settings=shelved, history=history)
@@ -167,7 +167,7 @@ async def test_a_follow_up_is_read_with_its_history(shelved: Settings) -> None:
 
 
 async def test_two_questions_at_once_cannot_share_the_folder(shelved: Settings) -> None:
-    with held(shelved.data_dir), pytest.raises(DataFolderBusy):
+    with lock_data_folder(shelved.data_dir), pytest.raises(DataFolderBusy):
         await bookwise.ask_async(ASKS_TOPIC, settings=shelved)
 
 

@@ -26,7 +26,7 @@ class RunningService:
 
 
 @contextmanager
-def held(folder: Path) -> Iterator[None]:
+def lock_data_folder(folder: Path) -> Iterator[None]:
     """Holds the folder for the length of the block; `DataFolderBusy` names who has it otherwise."""
     handle = _open_lock(folder)
     try:
@@ -40,7 +40,7 @@ def held(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def announce(folder: Path, service: RunningService) -> None:
+def write_service_address(folder: Path, service: RunningService) -> None:
     """The holder of the folder adds to its lock file that it serves. The next holder overwrites it."""
     handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
     try:

@@ -10,10 +10,10 @@ import anyio
 import anyio.to_thread
 import httpx2
 
-from bookwise.adapters.web.fetch import USER_AGENT, Fetched, Fetcher, open_fetcher
+from bookwise.adapters.web.fetch import USER_AGENT, FetchedPage, Fetcher, open_fetcher
 from bookwise.adapters.web.folder import MirrorFolder, Page, file_of
 from bookwise.adapters.web.options import SiteOptions
-from bookwise.adapters.web.page import asks_not_to_be_indexed, glance, utf8
+from bookwise.adapters.web.page import asks_not_to_be_indexed, summarize_page, utf8
 from bookwise.adapters.web.scope import Scope, scope_of
 from bookwise.adapters.web.sitemap import Listing, PageNote, fetch_robots, listed_pages
 from bookwise.adapters.web.transport import Resolve, system_addresses
@@ -177,7 +177,7 @@ class Visit:
         else:
             await self._keep(file, fetched, old)
 
-    async def _keep(self, file: str, fetched: Fetched, old: Page | None) -> None:
+    async def _keep(self, file: str, fetched: FetchedPage, old: Page | None) -> None:
         page = await anyio.to_thread.run_sync(self._written, file, fetched, old)
         if page is None:
             self._skip(fetched.url, "noindex", "The page asks not to be indexed.")
@@ -188,10 +188,10 @@ class Visit:
         else:
             self.fetched += 1
 
-    def _written(self, file: str, fetched: Fetched, old: Page | None) -> Page | None:
+    def _written(self, file: str, fetched: FetchedPage, old: Page | None) -> Page | None:
         headers = fetched.headers
         body = utf8(fetched.body, headers.get("Content-Type", ""))
-        seen = glance(body.decode("utf-8", "replace"))
+        seen = summarize_page(body.decode("utf-8", "replace"))
         if seen.noindex or asks_not_to_be_indexed(headers.get("X-Robots-Tag", "")):
             return None
         return Page(
@@ -218,7 +218,7 @@ class Visit:
         return BadSource(message, advice="Give a site of HTML pages that may be indexed.")
 
 
-def _rule_against(fetched: Fetched) -> tuple[str, str] | None:
+def _rule_against(fetched: FetchedPage) -> tuple[str, str] | None:
     if fetched.status == 410:
         return "gone", "The site says that the page is gone."
     if fetched.status == 200 and fetched.media_type not in HTML:

@@ -7,38 +7,38 @@ from time import perf_counter
 
 import anyio
 
-from bookwise.answering import phrases
-from bookwise.answering.ambiguity import choices
-from bookwise.answering.followup import resolve
-from bookwise.answering.gather import Gathering, nothing
+from bookwise.answering import messages
+from bookwise.answering.evidence.ambiguity import choices
+from bookwise.answering.evidence.retrieve import EvidenceSearch, no_evidence
+from bookwise.answering.followup.resolve import resolve
 from bookwise.answering.guardrails import injection
-from bookwise.answering.smalltalk import is_small_talk
-from bookwise.answering.write import Draft, Pen, UnsupportedPolicy, write
+from bookwise.answering.write import AnswerDraft, UnsupportedPolicy, WriterConfig, write
 from bookwise.domain.answers import (
     Answer,
     Answered,
     AnswerEvent,
     AnswerFinished,
+    AnswerMeta,
     Blocked,
     EngineName,
     Evidence,
     EvidenceFound,
     Interrupted,
-    Made,
     Passage,
     Question,
     RefusalReason,
     Refused,
-    Said,
     SearchStarted,
     State,
     StateChanged,
+    TextDelta,
     Usage,
 )
 from bookwise.domain.errors import BookwiseError, Misconfigured, ModelUnavailable
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import Answerer, AnswerTask, Rewriter
 from bookwise.retrieval.search import SearchKit
+from bookwise.text.small_talk import is_small_talk
 
 NEAREST_MAX = 3
 
@@ -65,10 +65,10 @@ class AskKit:
         return self.engines[name]
 
 
-async def ask(question: Question, kit: AskKit, *, history: Sequence[Message] = ()) -> AsyncGenerator[AnswerEvent]:
+async def ask(question: Question, kit: AskKit, *, history: Sequence[ThreadMessage] = ()) -> AsyncGenerator[AnswerEvent]:
     """The events of one answer, the last one `AnswerFinished`. What cannot be served is raised after state ERROR."""
     try:
-        async with aclosing(_Asking(question, kit, history).events()) as events:
+        async with aclosing(AnswerRun(question, kit, history).events()) as events:
             async for event in events:
                 yield event
     except BookwiseError:
@@ -84,15 +84,15 @@ async def final(events: AsyncIterator[AnswerEvent]) -> Answer:
     raise AssertionError("the events of an answer always end with AnswerFinished")
 
 
-class _Asking:
+class AnswerRun:
     """One question on its way to its answer."""
 
-    def __init__(self, question: Question, kit: AskKit, history: Sequence[Message]) -> None:
+    def __init__(self, question: Question, kit: AskKit, history: Sequence[ThreadMessage]) -> None:
         self._question = question
         self._kit = kit
         self._history = tuple(history)
         self._engine = kit.engine_for(question)
-        self._gathering = Gathering(question=question, kit=kit.search)
+        self._gathering = EvidenceSearch(question=question, kit=kit.search)
         self._deadline = anyio.current_time() + kit.timeout_seconds
         self._started = self._retrieved = perf_counter()
 
@@ -100,12 +100,12 @@ class _Asking:
         yield StateChanged(state="PENDING")
         book = await self._kit.search.catalog.book(self._question.book_id)
         if reason := injection(self._question.text):
-            blocked = Blocked(text=phrases.BLOCKED, reason=reason, made=self._made("extractive"))
+            blocked = Blocked(text=messages.BLOCKED, reason=reason, meta=self._made("extractive"))
             for event in _ending(blocked, "ERROR"):
                 yield event
             return
         if is_small_talk(self._question.text):
-            greeting = self._refused("small-talk", phrases.small_talk(book.title), nothing(self._question.text))
+            greeting = self._refused("small-talk", messages.small_talk(book.title), no_evidence(self._question.text))
             for event in _ending(greeting, "COMPLETED"):
                 yield event
             return
@@ -130,19 +130,19 @@ class _Asking:
             temperature=self._kit.temperature,
             deadline=self._deadline,
         )
-        draft = Draft(engine=self._engine.name)
+        draft = AnswerDraft(engine=self._engine.name)
         async with aclosing(write(task, self._pen, draft)) as pieces:
             async for piece in pieces:
                 yield piece
         answer = self._answer(draft, evidence)
         if not draft.said and answer.text:
-            yield Said(text=answer.text)
+            yield TextDelta(text=answer.text)
         yield StateChanged(state=_state_of(answer))
         yield AnswerFinished(answer=answer)
 
     @property
-    def _pen(self) -> Pen:
-        return Pen(
+    def _pen(self) -> WriterConfig:
+        return WriterConfig(
             engine=self._engine,
             fallback=self._kit.engines["extractive"],
             gathering=self._gathering,
@@ -163,11 +163,11 @@ class _Asking:
     def _refusal(self, evidence: Evidence) -> Refused | None:
         """The refusal this evidence demands, before any engine is asked."""
         if not evidence.passages:
-            return self._refused("nothing-found", phrases.refusal(self._nearest), evidence)
+            return self._refused("nothing-found", messages.refusal(self._nearest), evidence)
         if not evidence.confidence.should_answer:
-            return self._refused("not-in-the-book", phrases.refusal(self._nearest), evidence)
+            return self._refused("not-in-the-book", messages.refusal(self._nearest), evidence)
         if offered := choices(evidence.question, evidence.passages):
-            return self._refused("ambiguous", phrases.which_one(offered), evidence, nearest=offered)
+            return self._refused("ambiguous", messages.which_one(offered), evidence, nearest=offered)
         return None
 
     @property
@@ -186,30 +186,30 @@ class _Asking:
             reason=reason,
             evidence=evidence,
             nearest=self._nearest if nearest is None else nearest,
-            made=self._made("extractive"),
+            meta=self._made("extractive"),
         )
 
-    def _answer(self, draft: Draft, evidence: Evidence) -> Answer:
-        made = self._made(draft.engine, draft)
+    def _answer(self, draft: AnswerDraft, evidence: Evidence) -> Answer:
+        meta = self._made(draft.engine, draft)
         if draft.cut_off:
-            return Interrupted(text=draft.text, reason=draft.cut_off, evidence=evidence, made=made)
+            return Interrupted(text=draft.text, reason=draft.cut_off, evidence=evidence, meta=meta)
         citations = draft.citations(self._gathering.by_number)
         if draft.refuses or not citations:
-            text = draft.text or phrases.refusal(self._nearest)
-            return Refused(text=text, reason="not-in-the-book", evidence=evidence, nearest=self._nearest, made=made)
+            text = draft.text or messages.refusal(self._nearest)
+            return Refused(text=text, reason="not-in-the-book", evidence=evidence, nearest=self._nearest, meta=meta)
         return Answered(
             text=draft.text,
             citations=citations,
             evidence=evidence,
             grounding=draft.grounding,
-            disclaimer=phrases.DISCLAIMER if evidence.confidence.level == "low" else None,
-            made=made,
+            disclaimer=messages.DISCLAIMER if evidence.confidence.level == "low" else None,
+            meta=meta,
         )
 
-    def _made(self, engine: EngineName, draft: Draft | None = None) -> Made:
+    def _made(self, engine: EngineName, draft: AnswerDraft | None = None) -> AnswerMeta:
         now = perf_counter()
         written = draft.written if draft else None
-        return Made(
+        return AnswerMeta(
             engine=engine,
             model=written.model if written else "",
             degraded=draft.degraded if draft else None,
@@ -223,7 +223,7 @@ class _Asking:
 
 def _ending(answer: Answer, state: State) -> tuple[AnswerEvent, ...]:
     """The last events of an answer that is known as a whole."""
-    return Said(text=answer.text), StateChanged(state=state), AnswerFinished(answer=answer)
+    return TextDelta(text=answer.text), StateChanged(state=state), AnswerFinished(answer=answer)
 
 
 def _state_of(answer: Answer) -> State:

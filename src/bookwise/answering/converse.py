@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 
 from bookwise.answering.ask import AskKit, ask
-from bookwise.answering.summary import topic_summary
+from bookwise.answering.followup.summary import topic_summary
 from bookwise.domain.answers import (
     Answer,
     Answered,
@@ -19,10 +19,10 @@ from bookwise.domain.answers import (
     Passage,
     Question,
     Refused,
-    Said,
+    TextDelta,
 )
 from bookwise.domain.errors import NotFound
-from bookwise.domain.threads import SUMMARY_FROM_EXCHANGES, Message, Role
+from bookwise.domain.threads import SUMMARY_FROM_EXCHANGES, Role, ThreadMessage
 from bookwise.ports import ThreadStore
 
 LEASE_BEYOND_DEADLINE = 30.0  #: seconds; nobody may take the thread over while an answer could still be saved
@@ -47,7 +47,7 @@ async def converse(
     try:
         async with aclosing(ask(question, kit, history=before.messages)) as events:
             async for event in events:
-                if isinstance(event, Said):
+                if isinstance(event, TextDelta):
                     said.append(event.text)
                 if isinstance(event, AnswerFinished):
                     answer = event.answer
@@ -61,7 +61,7 @@ async def converse(
     yield AnswerFinished(answer=answer)
 
 
-async def _save(message: Message, thread_id: str, *, threads: ThreadStore, owner: str) -> None:
+async def _save(message: ThreadMessage, thread_id: str, *, threads: ThreadStore, owner: str) -> None:
     try:
         thread = await threads.finish(thread_id, message, owner=owner)
         if len(thread.messages) + thread.archived_messages >= 2 * SUMMARY_FROM_EXCHANGES:
@@ -70,24 +70,24 @@ async def _save(message: Message, thread_id: str, *, threads: ThreadStore, owner
         return  # its reader deleted the thread meanwhile; there is nothing to keep the answer in
 
 
-def assistant_message(answer: Answer) -> Message:
+def assistant_message(answer: Answer) -> ThreadMessage:
     """What a thread keeps of an answer."""
     confidence = answer.evidence.confidence.average if isinstance(answer, Answered | Refused) else None
     complete = not isinstance(answer, Interrupted)
     return _message(answer.text, confidence=confidence, complete=complete, details=_details(answer))
 
 
-def _with_id(message: Message, answer_id: str | None) -> Message:
+def _with_id(message: ThreadMessage, answer_id: str | None) -> ThreadMessage:
     if answer_id is None:
         return message
     return replace(message, details={**message.details, "answer_id": answer_id})
 
 
-def user_message(text: str) -> Message:
+def user_message(text: str) -> ThreadMessage:
     return _message(text, role="user")
 
 
-def cut_off(text: str) -> Message:
+def cut_off(text: str) -> ThreadMessage:
     """What a thread keeps of an answer whose reader left, or that failed."""
     return _message(text, complete=False, details={"outcome": "interrupted"})
 
@@ -99,8 +99,8 @@ def _message(
     confidence: float | None = None,
     complete: bool = True,
     details: Mapping[str, Any] | None = None,
-) -> Message:
-    return Message(
+) -> ThreadMessage:
+    return ThreadMessage(
         role=role,
         content=content,
         timestamp=datetime.now(UTC),
@@ -112,7 +112,7 @@ def _message(
 
 def _details(answer: Answer) -> dict[str, Any]:
     """What a face needs to show the answer again as it was."""
-    details: dict[str, Any] = {"outcome": type(answer).__name__.lower(), "engine": answer.made.engine}
+    details: dict[str, Any] = {"outcome": type(answer).__name__.lower(), "engine": answer.meta.engine}
     if isinstance(answer, Answered):
         details["citations"] = [_citation(c.passage, c.quote) for c in answer.citations]
         details["disclaimer"] = answer.disclaimer

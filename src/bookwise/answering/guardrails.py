@@ -3,7 +3,7 @@
 import re
 
 from bookwise.answering.prompts import AGENT_INSTRUCTIONS
-from bookwise.answering.words import WORD
+from bookwise.text.words import WORD
 
 _GAP = r"[^.?!\n]{0,40}"
 _OURS = r"\b(?:system|hidden|initial|developer|secret) (?:prompt|instructions?|message|rules)\b"

@@ -4,13 +4,13 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from bookwise.answering import phrases
-from bookwise.answering.cite import quote_for
-from bookwise.answering.claims import is_refusal
-from bookwise.answering.gate import SentenceGate
-from bookwise.answering.gather import Gathering
-from bookwise.answering.grounding import Checked, grounding_of
-from bookwise.domain.answers import Citation, EngineName, Grounding, Passage, Said, SearchStarted
+from bookwise.answering import messages
+from bookwise.answering.evidence.retrieve import EvidenceSearch
+from bookwise.answering.grounding.citations import quote_for
+from bookwise.answering.grounding.claims import is_refusal
+from bookwise.answering.grounding.sentence_gate import SentenceGate
+from bookwise.answering.grounding.support import CheckedSegment, grounding_of
+from bookwise.domain.answers import Citation, EngineName, Grounding, Passage, SearchStarted, TextDelta
 from bookwise.domain.errors import ModelUnavailable
 from bookwise.ports import Answerer, AnswerTask, Written
 
@@ -19,14 +19,14 @@ WITHDRAWN = "guardrail-output"  #: the reason of a model whose text may not be k
 
 
 @dataclass(slots=True, kw_only=True)
-class Draft:
+class AnswerDraft:
     """What has been written so far, and how."""
 
     engine: EngineName
     degraded: str | None = None  #: why the engine that was asked for did not write this
     cut_off: str | None = None  #: why the text ends before its end
     said: list[str] = field(default_factory=list)
-    checked: list[Checked] = field(default_factory=list)
+    checked: list[CheckedSegment] = field(default_factory=list)
     removed: int = 0
     written: Written | None = None
 
@@ -56,16 +56,16 @@ class Draft:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pen:
+class WriterConfig:
     """Who writes, from what, and what becomes of a sentence that no passage carries."""
 
     engine: Answerer
     fallback: Answerer  #: quotes; needs no model
-    gathering: Gathering
+    gathering: EvidenceSearch
     unsupported: UnsupportedPolicy = "drop"
 
 
-async def write(task: AnswerTask, pen: Pen, draft: Draft) -> AsyncGenerator[Said | SearchStarted]:
+async def write(task: AnswerTask, pen: WriterConfig, draft: AnswerDraft) -> AsyncGenerator[TextDelta | SearchStarted]:
     """The text of one answer, kept in `draft` as well. A model that gives no word that may be shown is replaced
     by the fallback; one that fails later leaves what it said, marked as cut off."""
     if pen.engine is not pen.fallback:
@@ -82,26 +82,28 @@ async def write(task: AnswerTask, pen: Pen, draft: Draft) -> AsyncGenerator[Said
         yield event
 
 
-def _settle(draft: Draft) -> None:
+def _settle(draft: AnswerDraft) -> None:
     """A model's text that has begun is never replaced: it stands, is cut off, or is withdrawn."""
     draft.cut_off, draft.degraded = draft.degraded, None
     if draft.cut_off == WITHDRAWN:
         draft.said.clear()
 
 
-async def _quoted(task: AnswerTask, engine: Answerer, draft: Draft) -> AsyncGenerator[Said | SearchStarted]:
+async def _quoted(task: AnswerTask, engine: Answerer, draft: AnswerDraft) -> AsyncGenerator[TextDelta | SearchStarted]:
     """The text of an engine that only quotes: grounded as it is."""
     draft.engine, draft.checked, draft.removed = engine.name, [], 0
     async for event in engine.answer(task):
         if isinstance(event, Written):
             draft.written = event
             continue
-        if isinstance(event, Said):
+        if isinstance(event, TextDelta):
             draft.said.append(event.text)
         yield event
 
 
-async def _checked(task: AnswerTask, pen: Pen, draft: Draft) -> AsyncGenerator[Said | SearchStarted]:
+async def _checked(
+    task: AnswerTask, pen: WriterConfig, draft: AnswerDraft
+) -> AsyncGenerator[TextDelta | SearchStarted]:
     """A model's text, each sentence as soon as it is whole and held against the passages."""
     gate = SentenceGate(task.evidence.passages)
     async for event in pen.engine.answer(task):
@@ -110,7 +112,7 @@ async def _checked(task: AnswerTask, pen: Pen, draft: Draft) -> AsyncGenerator[S
                 yield event
             case Written():
                 draft.written = event
-            case Said():
+            case TextDelta():
                 gate.add(tuple(pen.gathering.seen.values()))
                 for piece in _shown(gate.feed(event.text), pen, draft):
                     yield piece
@@ -119,7 +121,7 @@ async def _checked(task: AnswerTask, pen: Pen, draft: Draft) -> AsyncGenerator[S
     draft.removed = gate.removed
 
 
-def _shown(pieces: Sequence[Checked], pen: Pen, draft: Draft) -> Iterator[Said]:
+def _shown(pieces: Sequence[CheckedSegment], pen: WriterConfig, draft: AnswerDraft) -> Iterator[TextDelta]:
     """What a reader gets to see of these pieces."""
     draft.checked.extend(pieces)
     for piece in pieces:
@@ -128,8 +130,8 @@ def _shown(pieces: Sequence[Checked], pen: Pen, draft: Draft) -> Iterator[Said]:
             if pen.unsupported == "drop":
                 continue
             body = text.rstrip()
-            text = body + phrases.UNSUPPORTED_MARK + text[len(body) :]
+            text = body + messages.UNSUPPORTED_MARK + text[len(body) :]
         if not draft.said and not text.strip():
             continue
         draft.said.append(text)
-        yield Said(text=text)
+        yield TextDelta(text=text)

@@ -12,18 +12,20 @@ from fastapi import Depends, FastAPI, Request
 from bookwise import __version__
 from bookwise.adapters.sql.responses import KEPT
 from bookwise.api import problems
-from bookwise.api.access import caller_of
+from bookwise.api.auth.access import caller_of
+from bookwise.api.auth.rate_limit import Limited, add_limits, limited
 from bookwise.api.idempotency import REPLAYED
-from bookwise.api.limits import Limited, add_limits, limited
-from bookwise.api.middleware import Cors, Guard, Watch
+from bookwise.api.middleware.cors import Cors
+from bookwise.api.middleware.request_guard import RequestGuard
+from bookwise.api.middleware.request_log import RequestLog
 from bookwise.api.openapi import describe
 from bookwise.api.routes import books, chat, feedback, health, ingestion, openai, operator, page, search, sessions
 from bookwise.api.routes.health import Examination
 from bookwise.api.routes.mcp import mount_mcp
-from bookwise.api.service import Service, open_service
-from bookwise.api.telemetry import Traced
-from bookwise.domain.asked import KEPT_DAYS
+from bookwise.api.state import ServiceState, open_state
+from bookwise.api.telemetry import RequestTracing
 from bookwise.domain.errors import BookwiseError
+from bookwise.domain.journal import KEPT_DAYS
 from bookwise.domain.threads import IDLE_SECONDS
 from bookwise.settings import Settings
 
@@ -41,7 +43,7 @@ def create_app(settings: Settings, *, open_to_anyone: bool | None = True) -> Fas
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_service(settings, open_to_anyone=open_to_anyone) as service:
+        async with open_state(settings, open_to_anyone=open_to_anyone) as service:
             app.state.service = service
             app.state.examination = Examination(service)
             async with anyio.create_task_group() as beside:
@@ -67,7 +69,7 @@ def create_app(settings: Settings, *, open_to_anyone: bool | None = True) -> Fas
 
 def _add_borders(app: FastAPI, settings: Settings) -> None:
     """From the innermost to the outermost."""
-    app.add_middleware(Guard, body_limit=settings.body_limit_bytes, origins=settings.cors_origins)
+    app.add_middleware(RequestGuard, body_limit=settings.body_limit_bytes, origins=settings.cors_origins)
     add_limits(app)
     app.add_middleware(
         Cors,
@@ -76,9 +78,9 @@ def _add_borders(app: FastAPI, settings: Settings) -> None:
         allow_headers=("Authorization", "Content-Type", "X-Request-ID", "Idempotency-Key"),
         expose_headers=EXPOSED,
     )
-    app.add_middleware(Watch)
+    app.add_middleware(RequestLog)
     if settings.otel_endpoint:
-        app.add_middleware(Traced)
+        app.add_middleware(RequestTracing)
 
 
 def _add_routes(app: FastAPI) -> None:
@@ -96,7 +98,7 @@ async def _admitted(request: Request) -> None:
         await limited(request, await caller_of(request))
 
 
-async def _tidy(service: Service) -> None:
+async def _tidy(service: ServiceState) -> None:
     """Moves threads that nobody uses to cold storage and forgets what is old, for as long as the service is open."""
     while True:
         try:

@@ -11,11 +11,11 @@ import anyio
 from fastapi import Request, Response
 from starlette.types import Message, Receive, Scope, Send
 
-from bookwise.api.access import caller_of
-from bookwise.api.limits import limited
+from bookwise.api.auth.access import caller_of
+from bookwise.api.auth.rate_limit import limited
 from bookwise.api.problems import HttpProblem, Problem
-from bookwise.api.service import service_of
 from bookwise.api.sse import EventStream
+from bookwise.api.state import state_of
 from bookwise.api.strict_json import Respond, StrictRoute
 from bookwise.domain.errors import BookwiseError
 from bookwise.ports import KeptResponse, ResponseStore
@@ -57,7 +57,7 @@ class IdempotentRoute(StrictRoute):
         key = _key_in(request.headers.getlist(HEADER))
         caller = await caller_of(request)
         await limited(request, caller)
-        service = service_of(request)
+        service = state_of(request)
         lease = service.settings.answer_timeout_seconds + SPARE_SECONDS
         claim = _Claim(service.app.responses, caller.owner, key, until=anyio.current_time() + lease)
         fingerprint = _fingerprint(request, await request.body())

@@ -11,21 +11,21 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from bookwise.answering.tool import TOOL_NAME
-from bookwise.api.access import still_welcome
+from bookwise.answering.retrieval_tool import TOOL_NAME
+from bookwise.api.auth.access import still_welcome
 from bookwise.api.problems import INTERNAL, SHUTTING_DOWN, HttpProblem, Problem, model_problem, problem_of
-from bookwise.api.service import Service
+from bookwise.api.state import ServiceState
 from bookwise.domain.answers import (
     AnswerEvent,
     AnswerFinished,
     Evidence,
     EvidenceFound,
     Interrupted,
-    Said,
     SearchStarted,
     StateChanged,
+    TextDelta,
+    Usage,
 )
-from bookwise.domain.answers import Usage as Used
 from bookwise.domain.errors import BookwiseError
 from bookwise.schemas.chat import ChatResponse, ConfidenceMetrics, Source
 from bookwise.schemas.wire import Shape
@@ -68,7 +68,7 @@ class EventStream(Response):
         frames: AsyncGenerator[Frame],
         *,
         ending: Callable[[Problem], Frame],
-        service: Service,
+        service: ServiceState,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.status_code = 200
@@ -163,7 +163,7 @@ class EventStream(Response):
         self._reading.cancel()
 
 
-class Usage(Shape):
+class StreamUsage(Shape):
     """What a language model was asked for; zero without one."""
 
     prompt_tokens: int
@@ -172,7 +172,7 @@ class Usage(Shape):
     calls: int
 
     @classmethod
-    def of(cls, used: Used) -> "Usage":
+    def of(cls, used: Usage) -> "StreamUsage":
         return cls(
             prompt_tokens=used.prompt_tokens,
             completion_tokens=used.completion_tokens,
@@ -197,14 +197,14 @@ def frame_of(event: AnswerEvent, session_id: str, answer_id: str) -> Frame | Non
             return frame("tool_call", {"name": TOOL_NAME, "arguments": {"query": event.query, "top_k": event.top_k}})
         case EvidenceFound():
             return frame("retrieval", _retrieval(event.evidence))
-        case Said():
+        case TextDelta():
             return frame("content", {"delta": event.text})
         case AnswerFinished(answer=Interrupted() as answer):
             why = model_problem(answer.reason, "The answer was cut off; what was said of it is kept as incomplete.")
             return error_frame(why, session_id=session_id)
         case AnswerFinished():
             response = ChatResponse.of(event.answer, session_id=session_id, answer_id=answer_id).model_dump(mode="json")
-            usage = Usage.of(event.answer.made.usage).model_dump()
+            usage = StreamUsage.of(event.answer.meta.usage).model_dump()
             return frame("done", {**response, "usage": usage}, last=True)
         case StateChanged():
             return None

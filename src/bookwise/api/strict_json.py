@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
-from bookwise.api.access import caller_of
-from bookwise.api.limits import limited
+from bookwise.api.auth.access import caller_of
+from bookwise.api.auth.rate_limit import limited
 from bookwise.api.problems import HttpProblem, Problem, malformed
 
 Respond: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]

@@ -20,11 +20,11 @@ from starlette.types import Message, Receive, Scope, Send
 from bookwise import __version__
 from bookwise.adapters.telemetry import SERVICE, Exporting, exporting
 from bookwise.answering.ask import AskKit
-from bookwise.api.border import Border
+from bookwise.api.middleware.base import HttpMiddleware
 from bookwise.api.problems import request_id
 from bookwise.domain.answers import Answer, Passage, Question
 from bookwise.domain.search import Hit, SearchResult, Timings
-from bookwise.schemas.answers import Account, account_of
+from bookwise.schemas.answers import AnswerSummary, summarize_answer
 from bookwise.settings import Settings
 
 #: As the conventions want them.
@@ -47,7 +47,7 @@ async def open_telemetry(settings: Settings, kit: AskKit) -> AsyncIterator["Tele
         yield Telemetry(collector, settings, kit)
 
 
-class Traced(Border):
+class RequestTracing(HttpMiddleware):
     """The border around all others: every request is a span, a child of the one its sender names."""
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -138,23 +138,23 @@ class Telemetry:
 
     def answered(self, asked: Question, answer: Answer, *, thread_id: str | None = None) -> None:
         """An answer that has just been finished."""
-        told, end = account_of(answer), time_ns()
+        told, end = summarize_answer(answer), time_ns()
         thread: Attributes = {"gen_ai.conversation.id": thread_id} if thread_id else {}
         trace.get_current_span().set_attributes(
             {
                 **thread,
                 "bookwise.outcome": told.outcome,
-                "bookwise.engine": told.made.engine,
+                "bookwise.engine": told.meta.engine,
                 "bookwise.confidence": told.confidence.level,
             }
         )
-        retrieved = end - _ns(told.made.total_ms) + _ns(told.made.retrieval_ms)
+        retrieved = end - _ns(told.meta.total_ms) + _ns(told.meta.retrieval_ms)
         if told.evidence and told.evidence.timings:
             texts = self._retrieval_texts(told.evidence.question, told.evidence.passages)
             self._record_search(
                 asked.book_id, asked.top_k, told.evidence.timings, ended=retrieved, more={**thread, **texts}
             )
-        if told.made.engine != "extractive" or told.made.degraded:
+        if told.meta.engine != "extractive" or told.meta.degraded:
             self._record_model(asked, told, start=retrieved, end=end, more=thread)
 
     def _record_search(self, book_id: str, top_k: int, timings: Timings, *, ended: int, more: Attributes) -> None:
@@ -178,11 +178,11 @@ class Telemetry:
         )
         self._record(embeddings, parent=self._record(retrieval))
 
-    def _record_model(self, asked: Question, told: Account, *, start: int, end: int, more: Attributes) -> None:
+    def _record_model(self, asked: Question, told: AnswerSummary, *, start: int, end: int, more: Attributes) -> None:
         """The model's work as a whole: the agent may have called it several times."""
         agent = (asked.engine or self._engine) == "agent"
         facts: Attributes = {"gen_ai.operation.name": "invoke_agent" if agent else "chat", **self._model}
-        used = told.made.usage
+        used = told.meta.usage
         usage: Attributes = {
             "gen_ai.usage.input_tokens": used.prompt_tokens,
             "gen_ai.usage.output_tokens": used.completion_tokens,
@@ -195,7 +195,7 @@ class Telemetry:
             end=end,
             facts=facts,
             more={**more, **named, **(usage if used.calls else {}), **self._model_texts(asked, told)},
-            error=told.made.degraded or (told.reason or "" if told.outcome == "interrupted" else ""),
+            error=told.meta.degraded or (told.reason or "" if told.outcome == "interrupted" else ""),
         )
         self._record(operation)
         if used.calls:
@@ -219,11 +219,11 @@ class Telemetry:
         documents = [{"id": one.chunk.id, "score": one.score, "content": one.chunk.text} for one in found]
         return {"gen_ai.retrieval.query.text": query, "gen_ai.retrieval.documents": _json(documents)}
 
-    def _model_texts(self, asked: Question, told: Account) -> Attributes:
+    def _model_texts(self, asked: Question, told: AnswerSummary) -> Attributes:
         """The question and the answer; the passages stand at the retrieval."""
         if not self._texts:
             return {}
-        finish = "length" if told.made.truncated else "stop"
+        finish = "length" if told.meta.truncated else "stop"
         return {
             "gen_ai.input.messages": _json([_message("user", asked.text)]),
             "gen_ai.output.messages": _json([{**_message("assistant", told.text), "finish_reason": finish}]),

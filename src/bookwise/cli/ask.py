@@ -6,15 +6,15 @@ from typing import Annotated
 import anyio
 import typer
 
-from bookwise.api.errands import Ask
-from bookwise.cli.answers import Paper, followed, paper, summary, write_notes, write_sources
+from bookwise.cli.answer_view import AnswerWriter, answer_writer, followed, summary, write_notes, write_sources
 from bookwise.cli.exit_codes import OK, exit_code
 from bookwise.cli.output import BookOption, JsonFlag, hand_over, print_json, settings_of
 from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, EngineName
 from bookwise.domain.errors import DataFolderBusy, InvalidInput, Unavailable
 from bookwise.domain.search import SEARCH_LIMIT_MAX
 from bookwise.library import open_asking, settings_for
-from bookwise.schemas.answers import Account, account_of
+from bookwise.operations.ask import AskBook
+from bookwise.schemas.answers import AnswerSummary, summarize_answer
 from bookwise.settings import Settings
 
 EngineOption = Annotated[EngineName | None, typer.Option(help="Who writes the answer (default: the configured one).")]
@@ -39,7 +39,7 @@ def ask(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Ask the book a question: the answer, where the book says so, and how sure that is."""
     settings = settings_for(settings_of(ctx), engine=engine)
-    wanted = Ask(
+    wanted = AskBook(
         text=question,
         book=book,
         module=module,
@@ -48,7 +48,7 @@ def ask(  # noqa: PLR0913 - one parameter per option
         threshold=settings.agent_score_threshold,
         engine=engine,
     )
-    on = None if as_json else paper()
+    on = None if as_json else answer_writer()
     try:
         answer = anyio.run(_answer, wanted, settings, on)
     except DataFolderBusy as busy:
@@ -61,11 +61,11 @@ def ask(  # noqa: PLR0913 - one parameter per option
         response = AgentResponse.of(answer, query=question, min_relevance=settings.min_relevance_score)
         print_json(response.model_dump(mode="json"))
     else:
-        _write_rest(account_of(answer), question, on)
+        _write_rest(summarize_answer(answer), question, on)
     raise typer.Exit(_exit_code(answer))
 
 
-async def _answer(wanted: Ask, settings: Settings, on: Paper | None) -> Answer:
+async def _answer(wanted: AskBook, settings: Settings, on: AnswerWriter | None) -> Answer:
     async with open_asking(settings) as kit:
         return await (wanted.run(kit) if on is None else followed(await wanted.events(kit), on))
 
@@ -74,7 +74,7 @@ async def _whole(answer: Answer) -> AsyncGenerator[AnswerEvent]:
     yield AnswerFinished(answer=answer)
 
 
-def _write_rest(told: Account, question: str, on: Paper) -> None:
+def _write_rest(told: AnswerSummary, question: str, on: AnswerWriter) -> None:
     read_as = told.evidence.question.strip() if told.evidence else ""
     if read_as and read_as != question.strip():
         on.line(f"Read as: {read_as}", style="dim")
@@ -85,7 +85,7 @@ def _write_rest(told: Account, question: str, on: Paper) -> None:
 
 def _exit_code(answer: Answer) -> int:
     """A refusal is an answer; a message that was blocked and an answer that was cut off are none."""
-    match account_of(answer).outcome:
+    match summarize_answer(answer).outcome:
         case "blocked":
             return exit_code(InvalidInput(answer.text))
         case "interrupted":

@@ -4,11 +4,12 @@ from typing import Annotated
 
 import typer
 
-from bookwise.api.errands import JobReport, ListBooks, ListJobs, ReadJob, ShelvedBook
-from bookwise.cli.output import BookOption, JsonFlag, carry_out, console, print_json, printable
+from bookwise.cli.output import BookOption, JsonFlag, console, execute, print_json, printable
 from bookwise.domain.books import Book
-from bookwise.domain.jobs import IngestionJob as Job
-from bookwise.schemas.books import IngestionJob, IngestionRecord, IngestionState, LessonReport
+from bookwise.domain.jobs import IngestionJob
+from bookwise.operations.books import BookSummary, ListBooks
+from bookwise.operations.jobs import JobReport, ListJobs, ReadJob
+from bookwise.schemas.books import IngestionJobReport, IngestionRecord, IngestionState, LessonReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -18,7 +19,7 @@ def add_to(app: typer.Typer) -> None:
 
 def books(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List the books of this data folder."""
-    found = [(shelved.book, _state(shelved)) for shelved in carry_out(ctx, ListBooks())]
+    found = [(shelved.book, _state(shelved)) for shelved in execute(ctx, ListBooks())]
     if as_json:
         print_json({"books": [_book_json(book, state) for book, state in found]})
         return
@@ -34,7 +35,7 @@ def books(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     console().print(table)
 
 
-def _state(shelved: ShelvedBook) -> IngestionState:
+def _state(shelved: BookSummary) -> IngestionState:
     return IngestionState(
         book_id=shelved.book.id,
         collection_name=shelved.collection,
@@ -67,11 +68,11 @@ def jobs(
 ) -> None:
     """List ingestion jobs, newest first, or show one with the outcome of every lesson."""
     if job_id is not None:
-        _show_job(carry_out(ctx, ReadJob(job_id=job_id)), as_json=as_json)
+        _show_job(execute(ctx, ReadJob(job_id=job_id)), as_json=as_json)
         return
-    found = carry_out(ctx, ListJobs(book=book, limit=limit))
+    found = execute(ctx, ListJobs(book=book, limit=limit))
     if as_json:
-        print_json({"jobs": [IngestionJob.of(job).model_dump(mode="json") for job in found]})
+        print_json({"jobs": [IngestionJobReport.of(job).model_dump(mode="json") for job in found]})
     else:
         _show_jobs(found)
 
@@ -79,7 +80,7 @@ def jobs(
 def _show_job(found: JobReport, *, as_json: bool) -> None:
     if as_json:
         lessons = [LessonReport.of(outcome).model_dump(mode="json") for outcome in found.outcomes]
-        print_json({"job": IngestionJob.of(found.job).model_dump(mode="json"), "lessons": lessons})
+        print_json({"job": IngestionJobReport.of(found.job).model_dump(mode="json"), "lessons": lessons})
         return
     _show_jobs([found.job])
     for outcome in found.outcomes:
@@ -93,7 +94,7 @@ def _cell(text: str) -> str:
     return escape(printable(text))
 
 
-def _show_jobs(found: list[Job]) -> None:
+def _show_jobs(found: list[IngestionJob]) -> None:
     from rich.table import Table
 
     table = Table("Job", "Book", "Mode", "Status", "Try", "Files", "Skipped", "Failed", "Chunks", "Seconds", "Error")

@@ -14,11 +14,11 @@ from anyio import CancelScope
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from bookwise.answering.ask import AskKit
-from bookwise.answering.phrases import title
-from bookwise.cli.answers import (
-    Paper,
+from bookwise.answering.messages import title
+from bookwise.cli.answer_view import (
+    AnswerWriter,
+    answer_writer,
     followed,
-    paper,
     shown_passages,
     summary,
     whole_text,
@@ -26,7 +26,7 @@ from bookwise.cli.answers import (
     write_sources_briefly,
 )
 from bookwise.cli.ask import EngineOption, ModuleOption
-from bookwise.cli.memory import Forgetful, Kept, Memory
+from bookwise.cli.chat_history import ChatHistory, InMemoryHistory, StoredHistory
 from bookwise.cli.output import BookOption, printable, settings_of
 from bookwise.domain.answers import Answer, Passage, Question
 from bookwise.domain.errors import BookwiseError, InvalidInput
@@ -35,7 +35,7 @@ from bookwise.library import book_for, settings_for
 from bookwise.ports import ThreadStore
 from bookwise.retrieval import read
 from bookwise.schemas.agent import TURNS_MAX
-from bookwise.schemas.answers import account_of
+from bookwise.schemas.answers import summarize_answer
 from bookwise.settings import Settings
 from bookwise.wiring import open_answers, open_app, open_search
 
@@ -76,8 +76,8 @@ def chat(  # noqa: PLR0913 - one parameter per option
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(_opened(settings, keeps)) as (kit, threads),
     ):
-        memory = Kept(kit, threads) if threads else Forgetful(kit)
-        if isinstance(memory, Kept) and resume is not None:
+        memory = StoredHistory(kit, threads) if threads else InMemoryHistory(kit)
+        if isinstance(memory, StoredHistory) and resume is not None:
             book = _resumed(portal.call(memory.resume, resume), book)
         about = portal.call(book_for, kit.search.catalog, book, module)
         asked = partial(
@@ -87,7 +87,7 @@ def chat(  # noqa: PLR0913 - one parameter per option
             top_k=settings.agent_top_k,
             threshold=settings.agent_score_threshold,
         )
-        talk = Talk(portal, kit, memory, asked, max_turns)
+        talk = ChatLoop(portal, kit, memory, asked, max_turns)
         if _is_interactive():
             _note(f"{about.title}: ask, or /help.")
         with _readline(settings.data_dir / HISTORY_FILE if keeps else None):
@@ -112,15 +112,15 @@ class Ask(Protocol):
     def __call__(self, *, text: str) -> Question: ...
 
 
-class Talk:
+class ChatLoop:
     """Lines in, answers out. The event loop runs in a thread of its own, so that Ctrl-C reaches the one that reads."""
 
-    def __init__(self, portal: BlockingPortal, kit: AskKit, memory: Memory, question: Ask, max_turns: int) -> None:
+    def __init__(self, portal: BlockingPortal, kit: AskKit, memory: ChatHistory, question: Ask, max_turns: int) -> None:
         self._portal, self._kit, self._memory, self._question = portal, kit, memory, question
         self._max_turns = max_turns
         self._turns = 0
         self._last: Answer | None = None
-        self._paper: Paper = paper()
+        self._paper: AnswerWriter = answer_writer()
 
     def run(self, lines: Iterator[str]) -> None:
         for line in lines:
@@ -172,7 +172,7 @@ class Talk:
         if answer is None:
             _note("Stopped.")
             return
-        told, on = account_of(answer), self._paper
+        told, on = summarize_answer(answer), self._paper
         write_notes(told, on)
         write_sources_briefly(told, on)
         on.line(f"{summary(told)}\n", style="dim")
@@ -197,8 +197,8 @@ class Talk:
             return None
 
     def _begin_anew(self) -> None:
-        if isinstance(self._memory, Kept) and self._memory.thread_id is not None:
-            _note(f"Kept as {self._memory.thread_id}.")
+        if isinstance(self._memory, StoredHistory) and self._memory.thread_id is not None:
+            _note(f"Saved as {self._memory.thread_id}.")
         self._memory.forget()
         self._turns, self._last = 0, None
         _note("A new thread: what was said before is left behind.")
@@ -226,7 +226,7 @@ class Talk:
 
     @property
     def _shown(self) -> list[Passage]:
-        return list(shown_passages(account_of(self._last))) if self._last else []
+        return list(shown_passages(summarize_answer(self._last))) if self._last else []
 
 
 def _is_interactive() -> bool:
@@ -276,11 +276,11 @@ def _resumed(thread: Thread, book: str | None) -> str:
     return thread.book_id
 
 
-def _say_goodbye(memory: Memory, ctx: typer.Context) -> None:
-    if isinstance(memory, Kept) and memory.thread_id is not None:
+def _say_goodbye(memory: ChatHistory, ctx: typer.Context) -> None:
+    if isinstance(memory, StoredHistory) and memory.thread_id is not None:
         data_dir = (ctx.obj or {}).get("data_dir")
         where = f" --data-dir {data_dir}" if data_dir else ""
-        _note(f"Kept. Go on with:\n  bookwise{where} chat --resume {memory.thread_id}")
+        _note(f"Saved. Go on with:\n  bookwise{where} chat --resume {memory.thread_id}")
 
 
 def _note(text: str) -> None:

@@ -13,7 +13,7 @@ from bookwise.cli.output import JsonFlag, console, print_json, with_app
 from bookwise.domain.books import Book
 from bookwise.domain.errors import BookwiseError
 from bookwise.ingestion.discover import Discovery, discover
-from bookwise.ingestion.doctor import Finding, examine, mend
+from bookwise.ingestion.doctor import Finding, examine, repair
 from bookwise.ingestion.pipeline import ingest
 from bookwise.ingestion.plan import changes
 from bookwise.wiring import App
@@ -83,7 +83,7 @@ async def _files(book: Book) -> Discovery:
 
 
 async def _repaired(app: App, diagnosis: Diagnosis) -> None:
-    await mend(diagnosis.findings, index=app.index, catalog=app.catalog)
+    await repair(diagnosis.findings, index=app.index, catalog=app.catalog)
     if not diagnosis.source and not diagnosis.healthy:
         book = await app.catalog.book(diagnosis.book_id)
         await ingest(await _files(book), Path(book.source), app.ingestion_kit, source=book.source)

@@ -16,11 +16,11 @@ from bookwise.domain.books import Book
 from bookwise.domain.errors import InvalidInput, NotFound
 from bookwise.evaluation.calibrate import CalibrationRun, Shares, calibrated, samples_of, toml_of
 from bookwise.evaluation.dataset import questions_of
+from bookwise.evaluation.json_report import calibration_json, evaluation_json
 from bookwise.evaluation.metrics import Evaluation
 from bookwise.evaluation.run import evaluated, live_book
-from bookwise.evaluation.shape import calibration_json, evaluation_json
 from bookwise.ingestion.discovery.profile import PROFILE_FILE, ValidationQuestion
-from bookwise.retrieval.choose import chosen_book
+from bookwise.retrieval.select_book import select_book
 from bookwise.wiring import App, open_answers
 
 PASSES = 3  #: a calibration asks each question for its strength, on the map in use and on the fitted one
@@ -51,7 +51,7 @@ def validate(  # noqa: PLR0913 - one parameter per option
         raise InvalidInput(f"--engine is {engine!r}; allowed: {', '.join(get_args(EngineName))}.")
 
     async def run(app: App) -> Evaluation:
-        found = await chosen_book(app.catalog, book)
+        found = await select_book(app.catalog, book)
         asked = questions_of(found, questions)
         live = await live_book(found.id, index=app.index, catalog=app.catalog)
         async with open_answers(app.settings, app.search_kit) as kit:
@@ -79,7 +79,7 @@ def calibrate(
     """Fit the scale of similarity to the book: answer what it answers, refuse what it does not."""
 
     async def run(app: App) -> tuple[Book, CalibrationRun]:
-        found = await chosen_book(app.catalog, book)
+        found = await select_book(app.catalog, book)
         live = await live_book(found.id, index=app.index, catalog=app.catalog)
         samples = samples_of(_own_questions(found, questions), live.chunks.values())
         total = PASSES * (len(samples.positives) + len(samples.negatives))

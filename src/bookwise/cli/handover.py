@@ -10,7 +10,6 @@ from pydantic import TypeAdapter
 
 from bookwise import __version__
 from bookwise.adapters.data_folder import running_service
-from bookwise.api.errands import CancelJob, Errand, Ingest, JobReport, ReadJob
 from bookwise.domain.errors import (
     BadLesson,
     BookwiseError,
@@ -21,6 +20,8 @@ from bookwise.domain.errors import (
     Unavailable,
 )
 from bookwise.domain.jobs import LessonOutcome
+from bookwise.operations.jobs import CancelJob, IngestBook, JobReport, ReadJob
+from bookwise.operations.operation import Operation
 from bookwise.settings import Settings
 
 POLL_SECONDS = 0.1
@@ -36,7 +37,7 @@ class Operator:
     def __init__(self, client: httpx2.Client) -> None:
         self._client = client
 
-    def carry_out(self, errand: Errand[Any, T]) -> T:
+    def execute(self, errand: Operation[Any, T]) -> T:
         """What the errand returns, or raises, when it is run here."""
         kind = type(errand)
         try:
@@ -58,9 +59,9 @@ class Operator:
         found: T = TypeAdapter(kind.run.__annotations__["return"]).validate_json(answer.content)
         return found
 
-    def ingest(self, wanted: Ingest, report: Callable[[LessonOutcome], None]) -> JobReport:
+    def ingest(self, wanted: IngestBook, report: Callable[[LessonOutcome], None]) -> JobReport:
         """Follows the job to its end; Ctrl-C cancels it."""
-        job_id = self.carry_out(wanted).job_id
+        job_id = self.execute(wanted).job_id
         try:
             done = self._followed(job_id, report)
         except KeyboardInterrupt:
@@ -76,7 +77,7 @@ class Operator:
     def _followed(self, job_id: int, report: Callable[[LessonOutcome], None]) -> JobReport:
         seen = 0
         while True:
-            found = self.carry_out(ReadJob(job_id=job_id))
+            found = self.execute(ReadJob(job_id=job_id))
             for outcome in found.outcomes[seen:]:
                 report(outcome)
             if found.job.completed_at is not None:
@@ -86,16 +87,16 @@ class Operator:
 
     def _cancel(self, job_id: int) -> None:
         """Returns when the job has ended, so that the book is free for the next one."""
-        self.carry_out(CancelJob(job_id=job_id))
+        self.execute(CancelJob(job_id=job_id))
         deadline = time.monotonic() + CANCEL_SECONDS
-        while self.carry_out(ReadJob(job_id=job_id)).job.completed_at is None and time.monotonic() < deadline:
+        while self.execute(ReadJob(job_id=job_id)).job.completed_at is None and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
 
 
-def hand_over(settings: Settings, busy: DataFolderBusy, errand: Errand[Any, T]) -> T:
+def hand_over(settings: Settings, busy: DataFolderBusy, errand: Operation[Any, T]) -> T:
     """Has the errand run by the service that holds the busy data folder."""
     with operator_of(settings, busy) as operator:
-        return operator.carry_out(errand)
+        return operator.execute(errand)
 
 
 @contextmanager

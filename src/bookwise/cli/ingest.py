@@ -12,12 +12,11 @@ import anyio
 import anyio.to_thread
 import typer
 
-from bookwise.api.errands import Ingest, JobReport, ListLessons
 from bookwise.cli.exit_codes import SOME_FAILED
 from bookwise.cli.output import (
     JsonFlag,
-    carry_out,
     console,
+    execute,
     print_json,
     printable,
     settings_of,
@@ -28,8 +27,9 @@ from bookwise.domain.jobs import MODES, IngestionMode, LessonOutcome
 from bookwise.ingestion.discover import Discovery, discover
 from bookwise.ingestion.pipeline import ingest as run_ingest
 from bookwise.ingestion.plan import changes as differences
-from bookwise.schemas.books import IngestionJob as JobShape
-from bookwise.schemas.books import LessonReport
+from bookwise.operations.books import ListLessons
+from bookwise.operations.jobs import IngestBook, JobReport
+from bookwise.schemas.books import IngestionJobReport, LessonReport
 from bookwise.settings import Settings
 from bookwise.wiring import App, OnPage, local_copy
 
@@ -77,7 +77,7 @@ def _ingest_once(ctx: typer.Context, path: str, book: str | None, mode: Ingestio
             from bookwise.cli.handover import operator_of  # start-up time that only this case has to pay
 
             with operator_of(settings_of(ctx), busy) as operator:
-                done = operator.ingest(Ingest(source=_source(path), book_id=discovery.book_id, mode=mode), show)
+                done = operator.ingest(IngestBook(source=_source(path), book_id=discovery.book_id, mode=mode), show)
     if as_json:
         print_json(_report(discovery, done))
     else:
@@ -161,7 +161,7 @@ def _bar(total: int) -> Iterator[OnOutcome]:
 
 def _report(discovery: Discovery, done: JobReport) -> dict[str, object]:
     return {
-        "job": JobShape.of(done.job).model_dump(mode="json"),
+        "job": IngestionJobReport.of(done.job).model_dump(mode="json"),
         "site": discovery.site,
         "lessons": [LessonReport.of(outcome).model_dump(mode="json") for outcome in done.outcomes],
         "left_out": [{"source_file": f.source_file, "rule": f.rule, "detail": f.detail} for f in discovery.left_out],
@@ -193,7 +193,7 @@ def _show(discovery: Discovery, done: JobReport) -> None:
 def changes(ctx: typer.Context, path: SourceArgument, book: BookId = None, as_json: JsonFlag = False) -> None:
     """Show what an ingest would do: new, modified and deleted lessons."""
     discovery, _ = anyio.run(partial(_discovered, path, book, settings_of(ctx)))
-    live = carry_out(ctx, ListLessons(book_id=discovery.book_id))
+    live = execute(ctx, ListLessons(book_id=discovery.book_id))
     missing = frozenset(lesson.source_file for lesson in discovery.unreadable)
     found = differences(discovery.files, live.records, live.recipe, unreadable=missing)
     named = {

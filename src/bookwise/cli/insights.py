@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bookwise.cli.output import BookOption, JsonFlag, carry_out, console, print_json, printable
-from bookwise.domain.asked import KEPT_DAYS
+from bookwise.cli.output import BookOption, JsonFlag, console, execute, print_json, printable
+from bookwise.domain.journal import KEPT_DAYS
 
 if TYPE_CHECKING:
     from bookwise.schemas.insights import DayFigures, InsightsResponse, QuestionGroup
@@ -31,9 +31,9 @@ def insights(
 
     What you ask on the command line yourself is not counted.
     """
-    from bookwise.api.insights import ReadInsights
+    from bookwise.operations.insights import ReadInsights
 
-    found = carry_out(ctx, ReadInsights(book=book, days=days))
+    found = execute(ctx, ReadInsights(book=book, days=days))
     if as_json:
         print_json(found.model_dump(mode="json"))
     elif found.totals.asked:

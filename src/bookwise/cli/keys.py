@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from bookwise.api.errands import CreateKey, KeyWithSecret, ListKeys, RevokeKey, RotateKey
-from bookwise.cli.output import JsonFlag, carry_out, console, print_json, printable
+from bookwise.cli.output import JsonFlag, console, execute, print_json, printable
 from bookwise.domain.access import RATE_PER_MINUTE, ApiKey
 from bookwise.domain.errors import InvalidInput
+from bookwise.operations.keys import CreateKey, KeyWithSecret, ListKeys, RevokeKey, RotateKey
 
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 24 * 3600}
 
@@ -41,7 +41,7 @@ def create(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Create a key and show its secret, this once."""
     books, origins = tuple(book or ()), tuple(origin or ())
-    made = carry_out(ctx, CreateKey(name=name, role=role, books=books, origins=origins, rate_per_minute=rate))
+    made = execute(ctx, CreateKey(name=name, role=role, books=books, origins=origins, rate_per_minute=rate))
     for wanted in made.absent:
         typer.echo(f"Note: there is no book {wanted} yet; the key sees it once it is ingested.", err=True)
     _show_secret(made, as_json=as_json)
@@ -49,7 +49,7 @@ def create(  # noqa: PLR0913 - one parameter per option
 
 def show(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List all keys, oldest first; secrets are not kept and cannot be shown."""
-    found = carry_out(ctx, ListKeys())
+    found = execute(ctx, ListKeys())
     if as_json:
         print_json({"keys": [_key_json(key) for key in found]})
     elif found:
@@ -60,7 +60,7 @@ def show(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 
 def revoke(ctx: typer.Context, key_id: KeyId, as_json: JsonFlag = False) -> None:
     """Make a key stop working, at once and for good."""
-    key = carry_out(ctx, RevokeKey(key_id=key_id))
+    key = execute(ctx, RevokeKey(key_id=key_id))
     if as_json:
         print_json({"key": _key_json(key)})
     else:
@@ -80,7 +80,7 @@ def rotate(
 ) -> None:
     """Give a key a new secret and show it, this once; the old one stops working at once, or after a time of grace."""
     seconds = _seconds(grace) if grace is not None else 0
-    made = carry_out(ctx, RotateKey(key_id=key_id, grace_seconds=seconds))
+    made = execute(ctx, RotateKey(key_id=key_id, grace_seconds=seconds))
     _show_secret(made, as_json=as_json)
     if not as_json:
         until = made.key.previous_until

@@ -33,7 +33,7 @@ def mcp(ctx: typer.Context) -> None:
 async def _serve(settings: Settings) -> None:
     from mcp.server.stdio import stdio_server
 
-    from bookwise.api.tools import tool_server
+    from bookwise.api.mcp_tools import tool_server
 
     one_at_a_time = anyio.Lock()
 

@@ -17,7 +17,7 @@ from bookwise.wiring import App, open_app, open_search
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from bookwise.api.errands import Errand
+    from bookwise.operations.operation import Operation
     from bookwise.retrieval.search import SearchKit
 
 T = TypeVar("T")
@@ -42,7 +42,7 @@ def with_app(ctx: typer.Context, work: Callable[[App], Awaitable[T]]) -> T:
     return anyio.run(run)
 
 
-def carry_out(ctx: typer.Context, errand: "Errand[App, T]") -> T:
+def execute(ctx: typer.Context, errand: "Operation[App, T]") -> T:
     """Runs an errand on the data folder, or has it run by the service that holds the folder."""
     try:
         return with_app(ctx, errand.run)
@@ -50,7 +50,7 @@ def carry_out(ctx: typer.Context, errand: "Errand[App, T]") -> T:
         return hand_over(settings_of(ctx), busy, errand)
 
 
-def hand_over(settings: Settings, busy: DataFolderBusy, errand: "Errand[Any, T]") -> T:
+def hand_over(settings: Settings, busy: DataFolderBusy, errand: "Operation[Any, T]") -> T:
     """Has the errand run by the service that holds the busy data folder; without one, the folder is just busy."""
     from bookwise.cli import handover  # start-up time that only this case has to pay
 

@@ -6,12 +6,11 @@ from typing import Annotated
 
 import typer
 
-from bookwise.api.reading import ReadContext, ReadLesson, Search
 from bookwise.cli.output import (
     BookOption,
     JsonFlag,
-    carry_out,
     console,
+    execute,
     hand_over,
     print_json,
     printable,
@@ -21,6 +20,7 @@ from bookwise.cli.output import (
 from bookwise.domain.books import Chunk
 from bookwise.domain.errors import DataFolderBusy
 from bookwise.domain.search import SearchResult
+from bookwise.operations.read import ReadContext, ReadLesson, SearchBook
 
 EXCERPT_LINES = 6
 
@@ -47,7 +47,7 @@ def search(  # noqa: PLR0913 - one parameter per filter
     as_json: JsonFlag = False,
 ) -> None:
     """Find the passages of the book that fit a question, best first."""
-    wanted = Search(
+    wanted = SearchBook(
         text=query,
         book=book,
         limit=limit,
@@ -79,7 +79,7 @@ def lesson(
     as_json: JsonFlag = False,
 ) -> None:
     """Read a whole lesson, in order."""
-    _show_chunks(carry_out(ctx, ReadLesson(lesson=lesson_id, book=book)), as_json=as_json)
+    _show_chunks(execute(ctx, ReadLesson(lesson=lesson_id, book=book)), as_json=as_json)
 
 
 def context(
@@ -92,7 +92,7 @@ def context(
 ) -> None:
     """Read a chunk together with what stands before and after it in its lesson."""
     wanted = ReadContext(chunk_id=chunk_id, book=book, before=before, after=after)
-    _show_chunks(carry_out(ctx, wanted), as_json=as_json)
+    _show_chunks(execute(ctx, wanted), as_json=as_json)
 
 
 def _show(found: SearchResult) -> None:

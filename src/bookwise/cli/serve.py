@@ -20,8 +20,8 @@ def serve(
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Port to listen on; 0: a free one.")] = None,
 ) -> None:
     """Serve the books over HTTP: questions, search, ingestion, OpenAI-compatible chat, MCP."""
-    from bookwise.api import server  # half a second of imports that `bookwise --help` need not pay
+    from bookwise.api import serve as http  # half a second of imports that `bookwise --help` need not pay
 
     gc.enable()  # off since the start of the program
     given: dict[str, Any] = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
-    anyio.run(server.serve, replace(settings_of(ctx), **given))
+    anyio.run(http.serve, replace(settings_of(ctx), **given))

@@ -111,7 +111,7 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class AnswerMeta:
     """How an answer came about."""
 
     engine: EngineName
@@ -133,7 +133,7 @@ class Answered:
     evidence: Evidence
     grounding: Grounding
     disclaimer: str | None
-    made: Made
+    meta: AnswerMeta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +144,7 @@ class Refused:
     reason: RefusalReason
     evidence: Evidence
     nearest: tuple[Passage, ...]  #: the closest lessons, without a claim that they answer
-    made: Made
+    meta: AnswerMeta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ class Blocked:
 
     text: str
     reason: str
-    made: Made
+    meta: AnswerMeta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ class Interrupted:
     text: str
     reason: str  #: a stable slug
     evidence: Evidence | None
-    made: Made
+    meta: AnswerMeta
 
 
 Answer: TypeAlias = Answered | Refused | Blocked | Interrupted
@@ -192,7 +192,7 @@ class EvidenceFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class TextDelta:
     """The next piece of the answer's text. All pieces joined are the answer's text."""
 
     text: str
@@ -205,4 +205,4 @@ class AnswerFinished:
     answer: Answer
 
 
-AnswerEvent: TypeAlias = StateChanged | SearchStarted | EvidenceFound | Said | AnswerFinished
+AnswerEvent: TypeAlias = StateChanged | SearchStarted | EvidenceFound | TextDelta | AnswerFinished

@@ -27,7 +27,7 @@ class Audience:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class LessonPosition:
     """Where a lesson stands in its book: module, chapter number, lesson number."""
 
     module: str
@@ -43,7 +43,7 @@ class LessonFile:
     source_file: str  #: relative to the book's root, with forward slashes, Unicode NFC
     file_hash: str  #: SHA-256 of the bytes
     format: LessonFormat
-    place: Place
+    place: LessonPosition
     audience: Audience = Audience()
     numbered: bool = False  #: the place was given, not made up, and no other lesson of the book claims it
     title: str | None = None  #: from front matter or navigation; the first H1 otherwise

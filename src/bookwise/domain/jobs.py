@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from bookwise.domain.books import LessonFile, Place
+from bookwise.domain.books import LessonFile, LessonPosition
 
 IngestionMode: TypeAlias = Literal["incremental", "full", "recreate"]
 JobStatus: TypeAlias = Literal["queued", "running", "completed", "failed"]
@@ -14,7 +14,7 @@ MODES: tuple[IngestionMode, ...] = ("incremental", "full", "recreate")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeftOut:
+class SkippedFile:
     """A file of the source that is not a lesson, by a named rule."""
 
     source_file: str
@@ -23,7 +23,7 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unreadable:
+class UnreadableFile:
     """A lesson that cannot be read; the rest of the book goes on."""
 
     source_file: str
@@ -40,7 +40,7 @@ class LessonRecord:
     lesson_id: str
     revision: str
     file_hash: str
-    place: Place
+    place: LessonPosition
     title: str
     url: str
     chunk_ids: tuple[str, ...]

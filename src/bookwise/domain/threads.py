@@ -28,7 +28,7 @@ def checked_thread_id(thread_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+class ThreadMessage:
     """One turn in a thread, by user or assistant."""
 
     role: Role
@@ -46,7 +46,7 @@ class Thread:
     id: str
     book_id: str
     owner: str  #: whose thread it is; nobody else sees it
-    messages: tuple[Message, ...] = ()  #: the newest 50; older ones are archived
+    messages: tuple[ThreadMessage, ...] = ()  #: the newest 50; older ones are archived
     archived_messages: int = 0
     created_at: datetime
     updated_at: datetime

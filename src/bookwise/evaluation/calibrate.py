@@ -4,14 +4,14 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from bookwise.answering.gather import Gathering
+from bookwise.answering.evidence.retrieve import EvidenceSearch
 from bookwise.domain.answers import Evidence, Question
 from bookwise.domain.books import Book, Calibration, Chunk
 from bookwise.domain.search import Live
 from bookwise.evaluation.fit import Fit, Strengths, fitted, mean
-from bookwise.evaluation.foreign import FOREIGN_QUESTIONS
+from bookwise.evaluation.off_topic import FOREIGN_QUESTIONS
 from bookwise.ingestion.discovery.profile import ValidationQuestion
-from bookwise.ports import Shelf
+from bookwise.ports import CatalogReader
 from bookwise.retrieval.search import SearchKit
 
 HEADING_QUESTIONS_MAX = 200
@@ -110,7 +110,7 @@ async def calibrated(
     async def evidence(text: str, scale: Calibration) -> Evidence:
         on_matched(text)
         question = Question(text=text, book_id=book.id)
-        return await Gathering(question=question, kit=_with_scale(kit, scale)).evidence(text)
+        return await EvidenceSearch(question=question, kit=_with_scale(kit, scale)).evidence(text)
 
     positives = {text: _strengths(await evidence(text, STRAIGHT)) for text in samples.positives}
     negatives = {text: _strengths(await evidence(text, STRAIGHT)) for text in samples.negatives}
@@ -151,13 +151,13 @@ def _strengths(evidence: Evidence) -> Strengths:
 
 
 def _with_scale(kit: SearchKit, calibration: Calibration) -> SearchKit:
-    return replace(kit, catalog=_ScaledShelf(kit.catalog, calibration))
+    return replace(kit, catalog=_RescaledCatalogReader(kit.catalog, calibration))
 
 
-class _ScaledShelf:
+class _RescaledCatalogReader:
     """The same books on another scale of similarity."""
 
-    def __init__(self, shelf: Shelf, calibration: Calibration) -> None:
+    def __init__(self, shelf: CatalogReader, calibration: Calibration) -> None:
         self._shelf, self._calibration = shelf, calibration
 
     async def books(self) -> list[Book]:

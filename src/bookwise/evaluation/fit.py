@@ -6,7 +6,7 @@ from itertools import pairwise
 from statistics import fmean, quantiles
 from typing import TypeAlias
 
-from bookwise.answering.confidence import RULES, confidence_of
+from bookwise.answering.evidence.confidence import RULES, confidence_of
 from bookwise.domain.books import Calibration
 from bookwise.evaluation.metrics import area_under_roc
 

@@ -163,7 +163,7 @@ class Evaluation:
 
     @property
     def median_ms(self) -> float:
-        return median(v.answer.made.total_ms for v in self.verdicts) if self.verdicts else 0.0
+        return median(v.answer.meta.total_ms for v in self.verdicts) if self.verdicts else 0.0
 
     @property
     def area_under_roc(self) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from html import escape
 
-from bookwise.answering.confidence import RULES
+from bookwise.answering.evidence.confidence import RULES
 from bookwise.domain.answers import Passage
 from bookwise.evaluation.metrics import ANSWERED_KINDS, Evaluation, Kind, Tally, Verdict, histogram
 from bookwise.evaluation.plots import bars_plot, histogram_plot, reliability_plot

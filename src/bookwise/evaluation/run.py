@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from bookwise.answering.ask import AskKit, ask, final
 from bookwise.domain.answers import Answer, EngineName, Question
 from bookwise.domain.books import Book, Chunk
-from bookwise.domain.threads import Message, Role
+from bookwise.domain.threads import Role, ThreadMessage
 from bookwise.evaluation.metrics import Evaluation, LiveBook, judged
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from bookwise.ports import Catalog, LessonIndex
@@ -43,16 +43,18 @@ async def live_book(book_id: str, *, index: LessonIndex, catalog: Catalog) -> Li
 
 async def _answer(question: ValidationQuestion, book_id: str, kit: AskKit, engine: EngineName | None) -> Answer:
     """The answer at the end of the thread: what was asked before is asked, and answered, before."""
-    history: list[Message] = []
+    history: list[ThreadMessage] = []
     for earlier in question.history:
         answer = await _one(earlier, book_id, kit, engine, history)
         history += [_message("user", earlier), _message("assistant", answer.text)]
     return await _one(question.text, book_id, kit, engine, history)
 
 
-async def _one(text: str, book_id: str, kit: AskKit, engine: EngineName | None, history: Sequence[Message]) -> Answer:
+async def _one(
+    text: str, book_id: str, kit: AskKit, engine: EngineName | None, history: Sequence[ThreadMessage]
+) -> Answer:
     return await final(ask(Question(text=text, book_id=book_id, engine=engine), kit, history=history))
 
 
-def _message(role: Role, content: str) -> Message:
-    return Message(role=role, content=content, timestamp=datetime.now(UTC))
+def _message(role: Role, content: str) -> ThreadMessage:
+    return ThreadMessage(role=role, content=content, timestamp=datetime.now(UTC))

@@ -35,7 +35,7 @@ class ChunkOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class _Piece:
+class _ChunkPart:
     """A sentence, a list item, or a whole code block or table, with the white space that follows it."""
 
     text: str
@@ -161,9 +161,9 @@ def _texts(section: Section, options: ChunkOptions) -> list[str]:
     return [text for text in ("".join(p.text for p in group).strip() for group in packed) if text]
 
 
-def _pack(pieces: list[_Piece], options: ChunkOptions) -> list[list[_Piece]]:
-    groups: list[list[_Piece]] = []
-    current: list[_Piece] = []
+def _pack(pieces: list[_ChunkPart], options: ChunkOptions) -> list[list[_ChunkPart]]:
+    groups: list[list[_ChunkPart]] = []
+    current: list[_ChunkPart] = []
     size = 0.0
     fresh = 0  # pieces of the current group that are not overlap
     for piece in pieces:
@@ -176,14 +176,14 @@ def _pack(pieces: list[_Piece], options: ChunkOptions) -> list[list[_Piece]]:
     return [*groups, current] if fresh else groups
 
 
-def _only_heading(group: list[_Piece]) -> bool:
+def _only_heading(group: list[_ChunkPart]) -> bool:
     return len(group) == 1 and group[0].text.startswith("#") and group[0].text.strip().count("\n") == 0
 
 
-def _overlap(group: list[_Piece], upcoming: _Piece, options: ChunkOptions) -> list[_Piece]:
+def _overlap(group: list[_ChunkPart], upcoming: _ChunkPart, options: ChunkOptions) -> list[_ChunkPart]:
     """The last sentences of a finished chunk, as long as they leave room for what comes next."""
     room = min(options.target * options.overlap, options.target - upcoming.size)
-    kept: list[_Piece] = []
+    kept: list[_ChunkPart] = []
     for piece in reversed(group[1:]):
         room -= piece.size
         if room < 0 or not piece.repeatable:
@@ -192,7 +192,7 @@ def _overlap(group: list[_Piece], upcoming: _Piece, options: ChunkOptions) -> li
     return kept
 
 
-def _merge_small_tail(groups: list[list[_Piece]], options: ChunkOptions) -> list[list[_Piece]]:
+def _merge_small_tail(groups: list[list[_ChunkPart]], options: ChunkOptions) -> list[list[_ChunkPart]]:
     """A last chunk that is small joins the one before it, where the limit allows."""
     if len(groups) < 2:
         return groups
@@ -205,7 +205,7 @@ def _merge_small_tail(groups: list[list[_Piece]], options: ChunkOptions) -> list
     return [*rest, before + added]
 
 
-def _repeated(before: list[_Piece], after: list[_Piece]) -> int:
+def _repeated(before: list[_ChunkPart], after: list[_ChunkPart]) -> int:
     """How many pieces at the head of `after` are the very pieces at the tail of `before`."""
     for count in range(min(len(before), len(after)), 0, -1):
         if all(a is b for a, b in zip(before[-count:], after[:count], strict=True)):
@@ -213,13 +213,13 @@ def _repeated(before: list[_Piece], after: list[_Piece]) -> int:
     return 0
 
 
-def _piece(text: str, *, repeatable: bool) -> _Piece:
+def _piece(text: str, *, repeatable: bool) -> _ChunkPart:
     # A text with few blanks (minified code, other scripts) counts by its characters instead.
     dense = sum(map(len, text.split())) / 6
-    return _Piece(text, max(words_in(text) * TOKENS_PER_WORD, dense), repeatable)
+    return _ChunkPart(text, max(words_in(text) * TOKENS_PER_WORD, dense), repeatable)
 
 
-def _pieces(block: Block, options: ChunkOptions) -> Iterator[_Piece]:
+def _pieces(block: Block, options: ChunkOptions) -> Iterator[_ChunkPart]:
     match block.kind:
         case "code" | "table":
             yield from _whole_or_lines(block, options)
@@ -229,14 +229,14 @@ def _pieces(block: Block, options: ChunkOptions) -> Iterator[_Piece]:
             yield from _prose([block.text], options)
 
 
-def _prose(parts: Iterable[str], options: ChunkOptions) -> Iterator[_Piece]:
+def _prose(parts: Iterable[str], options: ChunkOptions) -> Iterator[_ChunkPart]:
     texts = [sentence for part in parts if part for sentence in _sentences(part)]
     for number, text in enumerate(texts):
         ending = "\n\n" if number == len(texts) - 1 else ""
         for shard in _shards(text, options):
             yield _piece(shard, repeatable=True)
         if ending:
-            yield _Piece(ending, 0.0, True)
+            yield _ChunkPart(ending, 0.0, True)
 
 
 def _sentences(text: str) -> list[str]:
@@ -262,7 +262,7 @@ def _shards(text: str, options: ChunkOptions) -> Iterator[str]:
     yield shard + rest
 
 
-def _whole_or_lines(block: Block, options: ChunkOptions) -> Iterator[_Piece]:
+def _whole_or_lines(block: Block, options: ChunkOptions) -> Iterator[_ChunkPart]:
     whole = _piece(block.text + "\n\n", repeatable=False)
     if whole.size <= options.limit:
         yield whole

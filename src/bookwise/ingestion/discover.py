@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bookwise.domain.books import LessonFile, SiteKind
 from bookwise.domain.errors import BadLesson, BadSource, SourceNotFound
-from bookwise.domain.jobs import LeftOut, Unreadable
+from bookwise.domain.jobs import SkippedFile, UnreadableFile
 from bookwise.ingestion.discovery.admission import admit
 from bookwise.ingestion.discovery.facts import NO_FACTS, Facts, facts_from
 from bookwise.ingestion.discovery.mirrors import translations
@@ -15,7 +15,7 @@ from bookwise.ingestion.discovery.names import label, one_line, slug
 from bookwise.ingestion.discovery.numbering import Numbered, Numbering, Unplaced, audience_of, number_lessons
 from bookwise.ingestion.discovery.profile import MAX_FILE_BYTES, BookProfile, checked_book_id, completed, read_profile
 from bookwise.ingestion.discovery.reading import read_inside, sha256
-from bookwise.ingestion.discovery.sites import Site, recognise
+from bookwise.ingestion.discovery.sites import Site, detect_site
 from bookwise.ingestion.discovery.sites.site import Listed, breadcrumb, reading_order, url_of
 from bookwise.ingestion.discovery.walk import Tree, format_of, source_names, walk
 from bookwise.ingestion.parsing.decode import decode
@@ -34,20 +34,20 @@ class Discovery:
     base_url: str
     site: SiteKind
     files: tuple[LessonFile, ...]  #: in reading order
-    left_out: tuple[LeftOut, ...]
-    unreadable: tuple[Unreadable, ...]
+    left_out: tuple[SkippedFile, ...]
+    unreadable: tuple[UnreadableFile, ...]
     warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Read:
+class _ReadFile:
     """A lesson that was read once: its hash and facts, or what is wrong with it."""
 
     name: str
     file_hash: str = ""
     facts: Facts = NO_FACTS
     is_blank: bool = False
-    broken: Unreadable | None = None
+    broken: UnreadableFile | None = None
 
 
 def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda count: None) -> Discovery:
@@ -56,7 +56,7 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
     tree = walk(root)
     looks_like = [name for name in tree.raw_paths if format_of(name)]
     mirrors = translations(looks_like, profile.book.language)
-    site = recognise(tree, profile, frozenset(mirrors))
+    site = detect_site(tree, profile, frozenset(mirrors))
     found_id = profile.book.id or slug(site.title or root.resolve().name)
     chosen_id = checked_book_id(found_id if book_id is None else book_id)
     profile = completed(profile, chosen_id)
@@ -109,15 +109,15 @@ def _book_folder(root: Path) -> Path:
         raise SourceNotFound(f"There is no folder {root}.", advice=advice) from error
 
 
-def _read_all(tree: Tree, names: Sequence[str], limit: int, on_file: OnFile) -> dict[str, _Read]:
-    read: dict[str, _Read] = {}
+def _read_all(tree: Tree, names: Sequence[str], limit: int, on_file: OnFile) -> dict[str, _ReadFile]:
+    read: dict[str, _ReadFile] = {}
     for name in names:
         read[name] = _read(tree, name, limit)
         on_file(len(read))
     return read
 
 
-def _read(tree: Tree, name: str, limit: int) -> _Read:
+def _read(tree: Tree, name: str, limit: int) -> _ReadFile:
     try:
         raw = tree.read(name, limit)
         facts = NO_FACTS
@@ -126,31 +126,33 @@ def _read(tree: Tree, name: str, limit: int) -> _Read:
             if format_of(name) != "rst":
                 facts = facts_from(split_front_matter(text)[0])
     except BadLesson as error:
-        return _Read(name=name, broken=Unreadable(source_file=name, reason=error.reason, message=error.message))
-    return _Read(name=name, file_hash=sha256(raw), facts=facts, is_blank=not raw.strip())
+        return _ReadFile(name=name, broken=UnreadableFile(source_file=name, reason=error.reason, message=error.message))
+    return _ReadFile(name=name, file_hash=sha256(raw), facts=facts, is_blank=not raw.strip())
 
 
-def _in_order(site: Site, read: Mapping[str, _Read], linked: frozenset[str]) -> tuple[list[_Read], list[LeftOut]]:
+def _in_order(
+    site: Site, read: Mapping[str, _ReadFile], linked: frozenset[str]
+) -> tuple[list[_ReadFile], list[SkippedFile]]:
     """Reading order, without drafts and without second copies of the same bytes."""
-    lessons: list[_Read] = []
-    left_out: list[LeftOut] = []
+    lessons: list[_ReadFile] = []
+    left_out: list[SkippedFile] = []
     facts = {name: one.facts for name, one in read.items()}
     ordered = [read[name] for name in reading_order(site, list(read), facts)]
     kept = _first_copies(ordered, linked)
     for lesson in ordered:
         original = kept.get(lesson.file_hash, lesson.name)
         if lesson.facts.is_draft:
-            left_out.append(LeftOut(source_file=lesson.name, rule="draft"))
+            left_out.append(SkippedFile(source_file=lesson.name, rule="draft"))
         elif lesson.facts.is_unlisted and site.kind == "docusaurus":
-            left_out.append(LeftOut(source_file=lesson.name, rule="unlisted"))
+            left_out.append(SkippedFile(source_file=lesson.name, rule="unlisted"))
         elif original != lesson.name:
-            left_out.append(LeftOut(source_file=lesson.name, rule="identical-copy", detail=f"of {original}"))
+            left_out.append(SkippedFile(source_file=lesson.name, rule="identical-copy", detail=f"of {original}"))
         else:
             lessons.append(lesson)
     return lessons, left_out
 
 
-def _first_copies(ordered: Sequence[_Read], linked: frozenset[str]) -> dict[str, str]:
+def _first_copies(ordered: Sequence[_ReadFile], linked: frozenset[str]) -> dict[str, str]:
     """Hash → the lesson that keeps it: the first in reading order, a file itself before a link to it."""
     first: dict[str, str] = {}
     for lesson in sorted(ordered, key=lambda one: one.name in linked):
@@ -160,7 +162,7 @@ def _first_copies(ordered: Sequence[_Read], linked: frozenset[str]) -> dict[str,
     return first
 
 
-def _unplaced(site: Site, lesson: _Read, listed: Listed | None) -> Unplaced:
+def _unplaced(site: Site, lesson: _ReadFile, listed: Listed | None) -> Unplaced:
     return Unplaced(
         source_file=lesson.name,
         path=(listed.path if listed else "") or site.inner(lesson.name),
@@ -171,12 +173,14 @@ def _unplaced(site: Site, lesson: _Read, listed: Listed | None) -> Unplaced:
     )
 
 
-def _unreadable(tree: Tree, lessons: Sequence[_Read], numbering: Numbering) -> tuple[Unreadable, ...]:
+def _unreadable(tree: Tree, lessons: Sequence[_ReadFile], numbering: Numbering) -> tuple[UnreadableFile, ...]:
     broken = [lesson.broken for lesson in lessons if lesson.broken]
     return tuple(sorted([*tree.unreadable, *broken, *numbering.unreadable], key=lambda one: one.source_file))
 
 
-def _lesson_file(found: Discovery, site: Site, lesson: _Read, listed: Listed | None, numbered: Numbered) -> LessonFile:
+def _lesson_file(
+    found: Discovery, site: Site, lesson: _ReadFile, listed: Listed | None, numbered: Numbered
+) -> LessonFile:
     crumbs = listed.breadcrumb if listed else None
     return LessonFile(
         book_id=found.book_id,

@@ -47,7 +47,7 @@ async def examine(book_id: str, *, index: LessonIndex, catalog: Catalog) -> list
     return findings
 
 
-async def mend(findings: list[Finding], *, index: LessonIndex, catalog: Catalog) -> None:
+async def repair(findings: list[Finding], *, index: LessonIndex, catalog: Catalog) -> None:
     """Takes incomplete lessons away from readers, so that the next ingest publishes them anew, and sweeps
     what nobody can see."""
     for book_id in sorted({finding.book_id for finding in findings}):

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bookwise.domain.books import Chunk
 from bookwise.domain.errors import InvalidInput, NotFound
-from bookwise.ports import LessonIndex, Shelf
+from bookwise.ports import CatalogReader, LessonIndex
 
 NEIGHBOURS_MAX = 10
 
@@ -18,7 +18,7 @@ class Neighbourhood:
     after: tuple[Chunk, ...]
 
 
-async def lesson(book_id: str, lesson_id: str, *, index: LessonIndex, catalog: Shelf) -> tuple[Chunk, ...]:
+async def lesson(book_id: str, lesson_id: str, *, index: LessonIndex, catalog: CatalogReader) -> tuple[Chunk, ...]:
     """All live chunks of a lesson, in order."""
     chunks = await _live_lesson(book_id, lesson_id, index=index, catalog=catalog)
     if not chunks:
@@ -30,7 +30,7 @@ async def lesson(book_id: str, lesson_id: str, *, index: LessonIndex, catalog: S
 
 
 async def context(
-    book_id: str | None, chunk_id: str, *, before: int, after: int, index: LessonIndex, catalog: Shelf
+    book_id: str | None, chunk_id: str, *, before: int, after: int, index: LessonIndex, catalog: CatalogReader
 ) -> Neighbourhood:
     """The chunk with at most `before` and `after` neighbours; it stops at the ends of the lesson."""
     for name, number in (("before", before), ("after", after)):
@@ -51,7 +51,9 @@ async def context(
     )
 
 
-async def _live_lesson(book_id: str, lesson_id: str, *, index: LessonIndex, catalog: Shelf) -> tuple[Chunk, ...]:
+async def _live_lesson(
+    book_id: str, lesson_id: str, *, index: LessonIndex, catalog: CatalogReader
+) -> tuple[Chunk, ...]:
     live = await catalog.live(book_id)
     chunks = await index.lesson(book_id, lesson_id)
     return tuple(chunk for chunk in chunks if chunk.revision in live.revisions)

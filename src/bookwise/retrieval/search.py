@@ -7,7 +7,7 @@ from time import perf_counter
 from bookwise.domain.books import Book, Calibration, Chunk, Vector
 from bookwise.domain.errors import IndexUnavailable
 from bookwise.domain.search import Hit, Live, SearchQuery, SearchResult, Timings
-from bookwise.ports import Embedder, LessonIndex, Shelf
+from bookwise.ports import CatalogReader, Embedder, LessonIndex
 from bookwise.retrieval.fuse import FusionOptions, Ranked, ranked
 
 POOL = 30
@@ -19,7 +19,7 @@ class SearchKit:
 
     embedder: Embedder
     index: LessonIndex
-    catalog: Shelf
+    catalog: CatalogReader
     fusion: FusionOptions = field(default_factory=FusionOptions)
 
     def calibration_of(self, book: Book) -> Calibration:

@@ -10,12 +10,12 @@ from uuid import UUID
 from pydantic import SecretStr
 
 from bookwise.adapters.openai.key import require_key
-from bookwise.answering.confidence import mean
+from bookwise.answering.evidence.confidence import mean
 from bookwise.answering.prompts import AGENT_INSTRUCTIONS
-from bookwise.answering.tool import RETRIEVAL_TOOL, TOOL_NAME, ToolArguments, tool_error
+from bookwise.answering.retrieval_tool import RETRIEVAL_TOOL, TOOL_NAME, ToolArguments, tool_error
 from bookwise.domain.answers import Passage
 from bookwise.domain.errors import InvalidInput, Misconfigured
-from bookwise.schemas import places
+from bookwise.schemas import locations
 from bookwise.schemas.turns import ROLES, TurnRole, require_turns
 from bookwise.schemas.wire import new_id, now
 from bookwise.settings import OPENAI_URL, Settings, load_settings
@@ -98,10 +98,10 @@ class RetrievalResult:
         return cls(
             query_id=query_id,
             chunk_text=chunk.text,
-            source_url=places.address(where),
+            source_url=locations.address(where),
             page_title=where.page_title,
             section_heading=where.section_title,
-            breadcrumb=places.trail(where) or None,
+            breadcrumb=locations.trail(where) or None,
             chunk_index=chunk.index,
             similarity_score=passage.score,
             metadata=_metadata(passage),

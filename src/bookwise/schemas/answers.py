@@ -5,20 +5,20 @@ from typing import Literal, Self, TypeAlias, assert_never
 
 from pydantic import Field
 
-from bookwise.answering.marks import marks
+from bookwise.answering.grounding.citation_marks import citation_marks
 from bookwise.domain.answers import (
     Answer,
     Answered,
+    AnswerMeta,
     Blocked,
     Citation,
     Confidence,
     Evidence,
+    Grounding,
     Interrupted,
-    Made,
     Passage,
     Refused,
 )
-from bookwise.domain.answers import Grounding as Grounded
 from bookwise.schemas.wire import Shape, Similarity
 
 Outcome: TypeAlias = Literal["answered", "refused", "blocked", "interrupted"]
@@ -28,7 +28,7 @@ CUT_OFF_BEFORE_THE_FIRST_WORD = "The answer was cut off before its first word. P
 NO_CONFIDENCE = Confidence(average=0.0, minimum=0.0, maximum=0.0, count=0, diversity=0.0, level="insufficient")
 
 
-class Grounding(Shape):
+class GroundingReport(Shape):
     """How much of the answer its sources carry."""
 
     supported: Similarity
@@ -36,7 +36,7 @@ class Grounding(Shape):
     unsupported_citations: int = Field(default=0, ge=0)
 
     @classmethod
-    def of(cls, grounding: Grounded) -> Self:
+    def of(cls, grounding: Grounding) -> Self:
         return cls(
             supported=grounding.supported,
             unsupported=grounding.unsupported,
@@ -45,17 +45,17 @@ class Grounding(Shape):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Account:
+class AnswerSummary:
     """What can be told of any answer; what a kind of answer does not have is empty."""
 
     outcome: Outcome
     reason: str | None
     text: str  #: never empty
-    made: Made
+    meta: AnswerMeta
     evidence: Evidence | None = None
     citations: tuple[Citation, ...] = ()  #: one per number, by number
     nearest: tuple[Passage, ...] = ()
-    grounding: Grounding | None = None
+    grounding: GroundingReport | None = None
     disclaimer: str | None = None
 
     @property
@@ -67,37 +67,37 @@ class Account:
         return self.evidence.passages if self.evidence else ()
 
 
-def account_of(answer: Answer) -> Account:
+def summarize_answer(answer: Answer) -> AnswerSummary:
     """One place where the kinds of answers part."""
     match answer:
         case Answered():
-            return Account(
+            return AnswerSummary(
                 outcome="answered",
                 reason=None,
                 text=answer.text,
-                made=answer.made,
+                meta=answer.meta,
                 evidence=answer.evidence,
                 citations=_one_per_number(answer.citations),
-                grounding=Grounding.of(answer.grounding),
+                grounding=GroundingReport.of(answer.grounding),
                 disclaimer=answer.disclaimer,
             )
         case Refused():
-            return Account(
+            return AnswerSummary(
                 outcome="refused",
                 reason=answer.reason,
                 text=answer.text,
-                made=answer.made,
+                meta=answer.meta,
                 evidence=answer.evidence,
                 nearest=answer.nearest,
             )
         case Blocked():
-            return Account(outcome="blocked", reason=answer.reason, text=answer.text, made=answer.made)
+            return AnswerSummary(outcome="blocked", reason=answer.reason, text=answer.text, meta=answer.meta)
         case Interrupted():
-            return Account(
+            return AnswerSummary(
                 outcome="interrupted",
                 reason=answer.reason,
                 text=answer.text if answer.text.strip() else CUT_OFF_BEFORE_THE_FIRST_WORD,
-                made=answer.made,
+                meta=answer.meta,
                 evidence=answer.evidence,
                 citations=_seen_in(answer.text, answer.evidence),
             )
@@ -113,5 +113,5 @@ def _one_per_number(citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
 def _seen_in(text: str, evidence: Evidence | None) -> tuple[Citation, ...]:
     """The passages that the reader saw cited before the end; their quotes were never checked."""
     passages = evidence.passages if evidence else ()
-    seen = {number for mark in marks(text, passages) for number in mark.numbers}
+    seen = {number for mark in citation_marks(text, passages) for number in mark.numbers}
     return tuple(Citation(number=p.number, passage=p, quote="") for p in passages if p.number in seen)

@@ -11,7 +11,7 @@ from bookwise.domain.answers import Citation as Cited
 from bookwise.domain.books import Book
 from bookwise.domain.errors import BookwiseError, Misconfigured
 from bookwise.domain.search import SEARCH_LIMIT_MAX
-from bookwise.schemas.answers import Account, Grounding, Outcome, account_of
+from bookwise.schemas.answers import AnswerSummary, GroundingReport, Outcome, summarize_answer
 from bookwise.schemas.wire import Shape, Similarity
 from bookwise.settings import Settings, load_settings
 
@@ -199,7 +199,7 @@ class AgentResponse(Shape):
     outcome: AskOutcome = "answered"
     reason: str | None = Field(default=None, description="Why it was refused, blocked or cut off.")
     confidence_level: Level | None = None
-    grounding: Grounding | None = None
+    grounding: GroundingReport | None = None
     degraded: str | None = None
     truncated: bool = False
     disclaimer: str | None = None
@@ -209,22 +209,22 @@ class AgentResponse(Shape):
 
     @classmethod
     def of(cls, answer: Answer, *, query: str, min_relevance: float = MIN_RELEVANCE_SCORE) -> Self:
-        told = account_of(answer)
+        told = summarize_answer(answer)
         return cls(
             answer=told.text,
             citations=tuple(Citation.of(citation) for citation in told.citations),
             query=query,
-            retrieval_time_ms=told.made.retrieval_ms,
-            generation_time_ms=told.made.generation_ms,
-            total_time_ms=told.made.total_ms,
+            retrieval_time_ms=told.meta.retrieval_ms,
+            generation_time_ms=told.meta.generation_ms,
+            total_time_ms=told.meta.total_ms,
             confidence=ask_confidence([passage.score for passage in told.passages], min_relevance),
             error=_error(told),
             outcome=told.outcome,
             reason=told.reason,
             confidence_level=told.confidence.level,
             grounding=told.grounding,
-            degraded=told.made.degraded,
-            truncated=told.made.truncated,
+            degraded=told.meta.degraded,
+            truncated=told.meta.truncated,
             disclaimer=told.disclaimer,
             sources=tuple(SearchResult.of(passage) for passage in told.passages),
         )
@@ -246,7 +246,7 @@ class AgentResponse(Shape):
         )
 
 
-def _error(told: Account) -> str | None:
+def _error(told: AnswerSummary) -> str | None:
     if told.outcome == "blocked":
         return f"The message was not answered: {told.reason}."
     return f"The answer was cut off: {told.reason}." if told.outcome == "interrupted" else None

@@ -6,11 +6,8 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from bookwise.domain.books import Chunk
-from bookwise.domain.jobs import IngestionJob as Job
-from bookwise.domain.jobs import IngestionMode, JobStatus, LessonOutcome, LessonRecord
-from bookwise.domain.search import DEFAULT_BOOK_ID, Filter, Hit
-from bookwise.domain.search import SearchQuery as Query
-from bookwise.domain.search import SearchResult as Found
+from bookwise.domain.jobs import IngestionJob, IngestionMode, JobStatus, LessonOutcome, LessonRecord
+from bookwise.domain.search import DEFAULT_BOOK_ID, Filter, Hit, SearchQuery, SearchResult
 
 ProficiencyLevel = Literal["A1", "A2", "B1", "B2", "C1", "C2"]
 TeachingLayer = Literal["L1", "L2", "L3", "L4"]
@@ -19,11 +16,11 @@ HardwareTier = Literal[1, 2, 3, 4]
 NUMBER_MAX = 2**53 - 1  #: the largest that every reader of JSON tells from its neighbours
 
 
-class _Shape(BaseModel):
+class BookShape(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class DocumentMetadata(_Shape):
+class DocumentMetadata(BookShape):
     """Where a chunk sits, for whom it is, and how it hangs together with its neighbours."""
 
     book_id: str
@@ -61,7 +58,7 @@ class DocumentMetadata(_Shape):
         return self
 
 
-class DocumentChunk(_Shape):
+class DocumentChunk(BookShape):
     """A unit of text ready for retrieval."""
 
     id: str
@@ -109,7 +106,7 @@ class DocumentChunk(_Shape):
         )
 
 
-class IngestionRecord(_Shape):
+class IngestionRecord(BookShape):
     """A live lesson."""
 
     source_file: str
@@ -143,7 +140,7 @@ class IngestionRecord(_Shape):
         )
 
 
-class IngestionState(_Shape):
+class IngestionState(BookShape):
     """What is indexed of a book."""
 
     book_id: str
@@ -160,7 +157,7 @@ class IngestionState(_Shape):
         return self
 
 
-class IngestionJob(_Shape):
+class IngestionJobReport(BookShape):
     """One ingestion run."""
 
     job_id: int
@@ -190,7 +187,7 @@ class IngestionJob(_Shape):
         return self
 
     @classmethod
-    def of(cls, job: Job) -> Self:
+    def of(cls, job: IngestionJob) -> Self:
         return cls(
             job_id=job.job_id,
             book_id=job.book_id,
@@ -211,7 +208,7 @@ class IngestionJob(_Shape):
         )
 
 
-class LessonReport(_Shape):
+class LessonReport(BookShape):
     """What a run did with one lesson."""
 
     source_file: str
@@ -233,7 +230,7 @@ class LessonReport(_Shape):
         )
 
 
-class SearchQuery(_Shape):
+class SearchRequest(BookShape):
     """A search request with all filters; every filter must match."""
 
     text: str = Field(min_length=3)
@@ -248,8 +245,8 @@ class SearchQuery(_Shape):
     parent_doc_id: str | None = None
     limit: int = Field(default=5, ge=1, le=20, strict=True)
 
-    def query(self) -> Query:
-        return Query(
+    def query(self) -> SearchQuery:
+        return SearchQuery(
             text=self.text,
             limit=self.limit,
             filter=Filter(
@@ -266,7 +263,7 @@ class SearchQuery(_Shape):
         )
 
 
-class SearchResult(_Shape):
+class SearchResultItem(BookShape):
     """One hit, with its scores and its place."""
 
     chunk_id: str
@@ -323,7 +320,7 @@ class SearchResult(_Shape):
         )
 
 
-class SearchTimings(_Shape):
+class SearchTimings(BookShape):
     """Milliseconds."""
 
     embed_ms: float
@@ -331,11 +328,11 @@ class SearchTimings(_Shape):
     total_ms: float
 
 
-class SearchResponse(_Shape):
+class SearchResponse(BookShape):
     """The hits of a search, best first."""
 
     query: str
-    results: tuple[SearchResult, ...]
+    results: tuple[SearchResultItem, ...]
     total_found: int = Field(ge=0)
     hardware_tier_filter: int
     module_filter: str | None = None
@@ -350,11 +347,11 @@ class SearchResponse(_Shape):
         return self
 
     @classmethod
-    def of(cls, found: Found) -> Self:
+    def of(cls, found: SearchResult) -> Self:
         timings = found.timings
         return cls(
             query=found.query.text,
-            results=tuple(SearchResult.of(hit) for hit in found.hits),
+            results=tuple(SearchResultItem.of(hit) for hit in found.hits),
             total_found=found.total_found,
             hardware_tier_filter=found.query.filter.hardware_tier,
             module_filter=found.query.filter.module,

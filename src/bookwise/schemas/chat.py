@@ -9,13 +9,12 @@ from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import Field, StrictBool, StringConstraints, WithJsonSchema, field_validator, model_validator
 
-from bookwise.answering.confidence import level_of
+from bookwise.answering.evidence.confidence import level_of
 from bookwise.domain.answers import QUESTION_MAX, Answer, EngineName, Level, Passage, Question
-from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Role, Thread
-from bookwise.domain.threads import Message as ThreadMessage
-from bookwise.schemas import places
-from bookwise.schemas.answers import Grounding, Outcome, account_of
-from bookwise.schemas.found import TOP_K_MAX, ChunkMetadata, ConfidenceMetrics, RetrievalResult, require_decision
+from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Role, Thread, ThreadMessage
+from bookwise.schemas import locations
+from bookwise.schemas.answers import GroundingReport, Outcome, summarize_answer
+from bookwise.schemas.retrieval import TOP_K_MAX, ChunkMetadata, ConfidenceMetrics, RetrievalResult, require_decision
 from bookwise.schemas.wire import UUID4, SessionId, Shape, Similarity, Timestamp, UtcTime, iso, new_id, now, shortened
 
 DISPLAY_MAX = 500
@@ -82,8 +81,8 @@ class Source(Shape):
         return cls(
             chunk_text=shortened(chunk.text, DISPLAY_MAX),
             similarity_score=passage.score,
-            chapter=places.chapter(where),
-            section=places.section(where),
+            chapter=locations.chapter(where),
+            section=locations.section(where),
             url=where.url,
             chunk_index=chunk.index,
             number=passage.number,
@@ -111,7 +110,7 @@ class ChatResponse(Shape):
     outcome: Outcome = Field(default_factory=_usual_outcome)
     reason: str | None = Field(default=None, description="Why it was refused, blocked or cut off.")
     metrics: ConfidenceMetrics | None = None
-    grounding: Grounding | None = None
+    grounding: GroundingReport | None = None
     disclaimer: str | None = None
     nearest: tuple[Source, ...] = Field(default=(), description="Close passages of a refusal; they claim nothing.")
     degraded: str | None = Field(default=None, description="Why the configured engine could not answer.")
@@ -148,7 +147,7 @@ class ChatResponse(Shape):
 
     @classmethod
     def of(cls, answer: Answer, *, session_id: str, answer_id: str | None = None, at: datetime | None = None) -> Self:
-        told = account_of(answer)
+        told = summarize_answer(answer)
         confidence = told.confidence
         return cls(
             response=told.text,
@@ -164,8 +163,8 @@ class ChatResponse(Shape):
             grounding=told.grounding,
             disclaimer=told.disclaimer,
             nearest=tuple(Source.of(passage) for passage in told.nearest),
-            degraded=told.made.degraded,
-            truncated=told.made.truncated,
+            degraded=told.meta.degraded,
+            truncated=told.meta.truncated,
             answer_id=answer_id,
         )
 

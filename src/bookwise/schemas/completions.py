@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, StrictBool
 
 from bookwise.domain.answers import EngineName, Level
 from bookwise.domain.errors import InvalidInput
-from bookwise.domain.threads import LIVE_MESSAGES_MAX, Message
+from bookwise.domain.threads import LIVE_MESSAGES_MAX, ThreadMessage
 from bookwise.schemas.answers import Outcome
 from bookwise.schemas.wire import Shape
 
@@ -23,7 +23,7 @@ class Part(BaseModel):
     text: str = ""
 
 
-class ChatMessage(BaseModel):
+class CompletionInputMessage(BaseModel):
     """One message of the request; what is not text is refused when it is read."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
@@ -47,7 +47,7 @@ class CompletionRequest(BaseModel):
     """What is read of a request. Temperature, tools, token limits and the like are accepted and have no effect."""
 
     model: str = Field(max_length=200, description="A book's id; `bookwise` for the only or the default book.")
-    messages: list[ChatMessage] = Field(min_length=1)
+    messages: list[CompletionInputMessage] = Field(min_length=1)
     stream: StrictBool | None = None
     stream_options: StreamOptions | None = None
 
@@ -55,7 +55,7 @@ class CompletionRequest(BaseModel):
     def wants_usage(self) -> bool:
         return bool(self.stream_options and self.stream_options.include_usage)
 
-    def split(self) -> tuple[str, list[Message]]:
+    def split(self) -> tuple[str, list[ThreadMessage]]:
         """The last user's message, and what was said before it. Instructions are left out: the book answers."""
         said = [message for message in self.messages if message.role in ("user", "assistant")]
         while said and said[-1].role != "user":
@@ -65,14 +65,14 @@ class CompletionRequest(BaseModel):
         return said[-1].text, [_remembered(message) for message in said[:-1][-LIVE_MESSAGES_MAX:]]
 
 
-def _remembered(message: ChatMessage) -> Message:
+def _remembered(message: CompletionInputMessage) -> ThreadMessage:
     """A message of the past; the list below an answer is no part of what was said."""
     text = message.text
     if message.role != "assistant":
-        return Message(role="user", content=text, timestamp=datetime.now(UTC))
+        return ThreadMessage(role="user", content=text, timestamp=datetime.now(UTC))
     before, _, after = text.rpartition(RULE)
     is_ours = SOURCES in after or CLOSEST in after
-    return Message(role="assistant", content=before if is_ours else text, timestamp=datetime.now(UTC))
+    return ThreadMessage(role="assistant", content=before if is_ours else text, timestamp=datetime.now(UTC))
 
 
 class ModelCard(Shape):

@@ -5,10 +5,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, StringConstraints
 
-from bookwise.answering.gaps import Gap, GapKind
-from bookwise.answering.insights import AskedLesson, Day, Figures, Insights
-from bookwise.domain.asked import COMMENT_MAX, Asked, AskedOutcome, Thumb
+from bookwise.analytics.gaps import Gap, GapKind
+from bookwise.analytics.insights import AskedLesson, Day, Figures, Insights
 from bookwise.domain.books import Book
+from bookwise.domain.journal import COMMENT_MAX, AskedOutcome, AskedQuestion, Thumb
 from bookwise.schemas.wire import Shape, Similarity, UtcTime
 
 SHOWN_MAX = 50  #: groups of each kind, lessons, and answers that readers disliked
@@ -97,7 +97,7 @@ class DislikedAnswer(Shape):
     asked_at: UtcTime
 
     @classmethod
-    def of(cls, asked: Asked) -> Self:
+    def of(cls, asked: AskedQuestion) -> Self:
         return cls(question=asked.question, comment=asked.comment, outcome=asked.outcome, asked_at=asked.asked_at)
 
 

@@ -11,8 +11,8 @@ from bookwise.domain.answers import Answer, Evidence, Passage
 from bookwise.domain.errors import InvalidInput, Misconfigured
 from bookwise.domain.search import SEARCH_LIMIT_MAX
 from bookwise.domain.threads import Thread
-from bookwise.schemas import places
-from bookwise.schemas.answers import account_of
+from bookwise.schemas import locations
+from bookwise.schemas.answers import summarize_answer
 from bookwise.schemas.turns import ROLES, TurnRole, require_turns
 from bookwise.schemas.wire import new_id, now
 from bookwise.settings import Settings, load_settings
@@ -102,7 +102,7 @@ class RetrievalResult:
         return cls(
             rank=rank,
             score=passage.score,
-            source_url=places.address(where),
+            source_url=locations.address(where),
             content=passage.chunk.text,
             number=passage.number,
             page_title=where.page_title,
@@ -175,13 +175,13 @@ class AgentResponse:
 
     @classmethod
     def of(cls, answer: Answer) -> Self:
-        told = account_of(answer)
+        told = summarize_answer(answer)
         cited = enumerate(told.citations, 1)
         return cls(
             content=told.text,
             sources=[RetrievalResult.of(c.passage, rank=rank, quote=c.quote) for rank, c in cited],
-            model=told.made.model or told.made.engine,
-            tokens_used=told.made.usage.total_tokens,
+            model=told.meta.model or told.meta.engine,
+            tokens_used=told.meta.usage.total_tokens,
             retrieval_count=len(told.passages),
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwise.adapters.data_folder import held
+from bookwise.adapters.data_folder import lock_data_folder
 from bookwise.domain.errors import DataFolderBusy, Misconfigured
 
 HOLD = """
@@ -23,9 +23,9 @@ with held(Path(sys.argv[1])):
 
 def test_a_second_holder_is_told_who_has_it(tmp_path: Path) -> None:
     with (
-        held(tmp_path / "data"),
+        lock_data_folder(tmp_path / "data"),
         pytest.raises(DataFolderBusy, match=f"process {os.getpid()}") as caught,
-        held(tmp_path / "data"),
+        lock_data_folder(tmp_path / "data"),
     ):
         pass
     assert "BOOKWISE_DATA_DIR" in caught.value.advice
@@ -33,7 +33,7 @@ def test_a_second_holder_is_told_who_has_it(tmp_path: Path) -> None:
 
 def test_the_folder_is_free_again_afterwards(tmp_path: Path) -> None:
     for _ in range(2):
-        with held(tmp_path / "data"):
+        with lock_data_folder(tmp_path / "data"):
             pass
 
 
@@ -42,15 +42,15 @@ def test_a_killed_holder_leaves_no_lock_behind(tmp_path: Path) -> None:
     other = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert other.stdout is not None
     assert other.stdout.readline() == "held\n"
-    with pytest.raises(DataFolderBusy, match=f"process {other.pid}"), held(tmp_path):
+    with pytest.raises(DataFolderBusy, match=f"process {other.pid}"), lock_data_folder(tmp_path):
         pass
     other.send_signal(signal.SIGKILL)
     other.communicate()
-    with held(tmp_path):
+    with lock_data_folder(tmp_path):
         pass
 
 
 def test_a_folder_that_cannot_be_made_is_misconfigured(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(Misconfigured, match="cannot be used"), held(tmp_path / "file" / "data"):
+    with pytest.raises(Misconfigured, match="cannot be used"), lock_data_folder(tmp_path / "file" / "data"):
         pass

@@ -15,14 +15,14 @@ from sqlalchemy.exc import DBAPIError
 
 from bookwise.adapters.sql.address import sqlite_url
 from bookwise.adapters.sql.database import Database, open_database
-from bookwise.adapters.sql.engines import Patience
+from bookwise.adapters.sql.engines import DatabaseTimeouts
 from bookwise.adapters.sql.tables import books
 from bookwise.domain.errors import DamagedData, DiskFull, Misconfigured, StoreUnavailable
 from tests.support.databases import add_fact, ask, run
 
 pytestmark = pytest.mark.anyio
 
-HURRIED = Patience(busy=0.2, connect=2, statement=0.5, pool=0.3)
+HURRIED = DatabaseTimeouts(busy=0.2, connect=2, statement=0.5, pool=0.3)
 
 
 @pytest.fixture
@@ -170,7 +170,7 @@ async def test_asking_for_more_connections_than_there_are_is_refused_in_time(pos
             refused.append(error)
 
     with postgres.new_database() as url:
-        async with open_database(url, patience=Patience(pool=0.3)) as database:
+        async with open_database(url, patience=DatabaseTimeouts(pool=0.3)) as database:
             async with anyio.create_task_group() as tasks:
                 for _ in range(12):
                     tasks.start_soon(ask_slowly, database)

@@ -17,11 +17,11 @@ from sqlalchemy import Connection
 
 from bookwise.adapters.sql.address import parse_address, sqlite_url
 from bookwise.adapters.sql.database import Database, open_database
-from bookwise.adapters.sql.engines import Patience, make_runner
+from bookwise.adapters.sql.engines import DatabaseTimeouts, make_runner
 from bookwise.adapters.sql.migrate import ADVISORY_LOCK, script_config
 from bookwise.adapters.sql.new_database import SCRIPT, migrated_script, script
 from bookwise.adapters.sql.tables import metadata
-from bookwise.adapters.sql.versions import HEAD, HISTORY, stored_version
+from bookwise.adapters.sql.version_check import HEAD, HISTORY, stored_version
 from bookwise.domain.errors import Misconfigured
 from tests.support.databases import add_fact, ask, run
 
@@ -125,7 +125,7 @@ async def test_a_migration_that_breaks_off_leaves_nothing_behind(database_url: s
 
 async def drop_embeddings_by_hand(url: str) -> None:
     address = parse_address(url)
-    runner = make_runner(address, Patience())
+    runner = make_runner(address, DatabaseTimeouts())
     await run(Database(runner, address), "DROP TABLE embeddings")
     await runner.close()
 

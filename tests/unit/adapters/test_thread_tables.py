@@ -9,14 +9,14 @@ from sqlalchemy import Connection, text
 
 from bookwise.adapters.sql.address import parse_address
 from bookwise.adapters.sql.catalog import SqlCatalog
+from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
 from bookwise.adapters.sql.database import Database, open_database
-from bookwise.adapters.sql.engines import Patience, make_runner
-from bookwise.adapters.sql.history import HEAD
+from bookwise.adapters.sql.engines import DatabaseTimeouts, make_runner
 from bookwise.adapters.sql.jobs import SqlJobs
 from bookwise.adapters.sql.migrate import script_config
-from bookwise.adapters.sql.shelf import SqliteShelf
+from bookwise.adapters.sql.revisions import HEAD
 from bookwise.adapters.sql.threads import SqlThreads
-from bookwise.adapters.sql.versions import stored_version
+from bookwise.adapters.sql.version_check import stored_version
 from tests.support.catalogs import ROBOTS, record
 from tests.support.databases import run
 from tests.support.postgres import Postgres
@@ -46,7 +46,7 @@ async def rows(database: Database, query: str, **values: str) -> list[tuple[Any,
 async def fill_first_version(url: str) -> None:
     """A database as the first version of the tables left it, with a book, a lesson and a job."""
     address = parse_address(url)
-    runner = make_runner(address, Patience())
+    runner = make_runner(address, DatabaseTimeouts())
     database = Database(runner, address)
 
     def first_version(connection: Connection) -> None:
@@ -79,7 +79,7 @@ async def test_a_database_of_the_first_version_gets_threads_and_keeps_all_it_hel
 async def test_the_quick_reader_leaves_a_database_of_the_first_version_to_the_migration(tmp_path: Path) -> None:
     path = tmp_path / "bookwise.db"
     await fill_first_version(f"sqlite:///{path}")
-    shelf = SqliteShelf(path, index_id="i")
+    shelf = SqliteCatalogReader(path, index_id="i")
     assert not shelf.is_current
     async with open_database(f"sqlite:///{path}"):
         pass

@@ -14,12 +14,12 @@ from bookwise.domain.answers import (
     Blocked,
     EvidenceFound,
     Refused,
-    Said,
     SearchStarted,
     StateChanged,
+    TextDelta,
 )
 from bookwise.domain.errors import InvalidInput, Misconfigured, NotFound
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from tests.support.small_book import answer_of, asking_app, events_of, question, settings_for
 
 pytestmark = pytest.mark.anyio
@@ -31,8 +31,8 @@ async def kit(tmp_path: Path, small_book: Path) -> AsyncIterator[AskKit]:
         yield kit
 
 
-def said(role: str, text: str) -> Message:
-    return Message(role=role, content=text, timestamp=datetime.now(UTC))  # type: ignore[arg-type]
+def said(role: str, text: str) -> ThreadMessage:
+    return ThreadMessage(role=role, content=text, timestamp=datetime.now(UTC))  # type: ignore[arg-type]
 
 
 async def states(kit: AskKit, text: str) -> list[str]:
@@ -66,7 +66,7 @@ async def test_a_refusal_never_reaches_an_engine(kit: AskKit) -> None:
 async def test_the_pieces_joined_are_the_answer(kit: AskKit) -> None:
     for text in ("How do I read a moisture sensor?", "Who wrote Hamlet?", "hello"):
         events = await events_of(kit, question(text))
-        pieces = "".join(e.text for e in events if isinstance(e, Said))
+        pieces = "".join(e.text for e in events if isinstance(e, TextDelta))
         assert pieces.strip() == events[-1].answer.text  # type: ignore[union-attr]
 
 
@@ -79,7 +79,7 @@ async def test_what_was_searched_for_and_found_is_told_before_the_answer(kit: As
     assert (
         events.index(searched[0])
         < events.index(found[0])
-        < events.index(next(e for e in events if isinstance(e, Said)))
+        < events.index(next(e for e in events if isinstance(e, TextDelta)))
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from bookwise.answering.ask import AskKit
 from bookwise.answering.converse import converse
-from bookwise.domain.answers import Answered, AnswerFinished, Said
+from bookwise.domain.answers import Answered, AnswerFinished, TextDelta
 from bookwise.domain.errors import NotFound, ThreadBusy
 from bookwise.ports import ThreadStore
 from bookwise.wiring import App
@@ -70,7 +70,7 @@ async def test_a_reader_who_leaves_keeps_the_question_and_a_marked_answer(opened
     thread = await app.threads.create(book_id=BOOK)
     async with aclosing(converse(question(VALVE), thread.id, kit=kit, threads=app.threads)) as events:
         async for event in events:
-            if isinstance(event, Said):
+            if isinstance(event, TextDelta):
                 break
     user, assistant = (await app.threads.thread(thread.id)).messages
     assert user.content == VALVE

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bookwise.answering.ask import AskKit
-from bookwise.domain.answers import Answer, Answered, Interrupted, Refused, Said, SearchStarted
+from bookwise.domain.answers import Answer, Answered, Interrupted, Refused, SearchStarted, TextDelta
 from bookwise.domain.errors import Misconfigured
 from bookwise.settings import OPENAI_URL
 from bookwise.wiring import open_answers
@@ -41,9 +41,9 @@ async def test_a_supported_answer_is_shown_with_its_citation(tmp_path: Path, sma
     answer = await one_answer(tmp_path, small_book, says(f"{TRUE} [1]"))
     assert isinstance(answer, Answered)
     assert answer.text == f"{TRUE} [1]"
-    assert (answer.made.engine, answer.made.degraded) == ("direct", None)
+    assert (answer.meta.engine, answer.meta.degraded) == ("direct", None)
     assert answer.citations[0].quote in answer.citations[0].passage.chunk.text
-    assert answer.made.usage.total_tokens == 18
+    assert answer.meta.usage.total_tokens == 18
 
 
 async def test_a_source_named_by_its_title_is_understood(tmp_path: Path, small_book: Path) -> None:
@@ -88,7 +88,7 @@ async def test_a_model_that_finds_nothing_refuses(tmp_path: Path, small_book: Pa
 async def test_an_answer_without_one_supported_sentence_gives_way_to_quotes(tmp_path: Path, small_book: Path) -> None:
     answer = await one_answer(tmp_path, small_book, says(f"{FALSE} [1]"))
     assert isinstance(answer, Answered)
-    assert (answer.made.engine, answer.made.degraded) == ("extractive", "ungrounded")
+    assert (answer.meta.engine, answer.meta.degraded) == ("extractive", "ungrounded")
     assert "below 30 percent" in answer.text
     assert "Napoleon" not in answer.text
 
@@ -108,7 +108,7 @@ async def test_a_model_that_fails_leaves_the_reader_with_the_quoted_answer(
 ) -> None:
     answer = await one_answer(tmp_path, small_book, *replies)
     assert isinstance(answer, Answered)
-    assert (answer.made.engine, answer.made.degraded) == ("extractive", reason)
+    assert (answer.meta.engine, answer.meta.degraded) == ("extractive", reason)
     assert "below 30 percent" in answer.text
 
 
@@ -119,7 +119,7 @@ async def test_a_stream_cut_in_the_middle_is_interrupted_and_never_repeated(tmp_
     answer = events[-1].answer  # type: ignore[union-attr]
     assert isinstance(answer, Interrupted)
     assert answer.reason == "cut-off"
-    assert "".join(e.text for e in events if isinstance(e, Said)).count("below 30 percent") == 1
+    assert "".join(e.text for e in events if isinstance(e, TextDelta)).count("below 30 percent") == 1
     assert len(server.requests) == 1
 
 
@@ -134,7 +134,7 @@ async def test_without_a_key_nobody_is_called(tmp_path: Path, small_book: Path) 
         settings = settings_for(tmp_path / "data", openai_base_url=f"{server.url}/v1")
         async with asking_app(settings, small_book) as (_, kit):
             answer = await answer_of(kit, VALVE)
-        assert answer.made.engine == "extractive"
+        assert answer.meta.engine == "extractive"
         assert server.requests == []
 
 
@@ -144,7 +144,7 @@ async def test_the_agent_searches_the_one_book_and_its_answer_is_checked(tmp_pat
         events = await events_of(kit, question(VALVE))
     answer = events[-1].answer  # type: ignore[union-attr]
     assert isinstance(answer, Answered)
-    assert answer.made.engine == "agent"
+    assert answer.meta.engine == "agent"
     assert "Napoleon" not in answer.text
     assert [e.query for e in events if isinstance(e, SearchStarted)] == [VALVE, "when the irrigation valve opens"]
 
@@ -154,7 +154,7 @@ async def test_an_agent_that_recites_its_instructions_is_not_heard(tmp_path: Pat
 
     answer = await one_answer(tmp_path, small_book, says(AGENT_INSTRUCTIONS[:390]), engine="agent")
     assert "CRITICAL RULES" not in answer.text
-    assert answer.made.degraded or isinstance(answer, Interrupted)
+    assert answer.meta.degraded or isinstance(answer, Interrupted)
 
 
 async def test_a_follow_up_is_rewritten_by_the_model_and_by_rule_when_it_fails(

@@ -14,13 +14,13 @@ from bookwise.answering.prompts import (
     shorter_direct_messages,
 )
 from bookwise.domain.books import Book
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from tests.support.scripted_model import evidence, message, passage, task
 
 pytestmark = pytest.mark.anyio
 
 
-def exchange(question: str, answer: str) -> list[Message]:
+def exchange(question: str, answer: str) -> list[ThreadMessage]:
     return [message("user", question), message("assistant", answer)]
 
 

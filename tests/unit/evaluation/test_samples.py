@@ -2,7 +2,7 @@
 
 from bookwise.domain.books import Chunk
 from bookwise.evaluation.calibrate import heading_questions, samples_of
-from bookwise.evaluation.foreign import FOREIGN_QUESTIONS
+from bookwise.evaluation.off_topic import FOREIGN_QUESTIONS
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from tests.support.answers import passage
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bookwise.domain.books import Audience, LessonFile, Place
+from bookwise.domain.books import Audience, LessonFile, LessonPosition
 from bookwise.domain.jobs import IngestionMode, LessonRecord
 from bookwise.ingestion.plan import changes, plan, revision_of
 from tests.support.builders import NOON, lesson_file
@@ -27,7 +27,9 @@ def live(file: LessonFile, recipe: str = RECIPE) -> LessonRecord:
     )
 
 
-A, B, C = (lesson_file(f"{name}.md", place=Place(module="m", chapter=1, lesson=i)) for i, name in enumerate("abc"))
+A, B, C = (
+    lesson_file(f"{name}.md", place=LessonPosition(module="m", chapter=1, lesson=i)) for i, name in enumerate("abc")
+)
 
 
 def test_a_source_differs_by_what_is_new_modified_and_deleted() -> None:
@@ -43,7 +45,7 @@ def test_a_source_differs_by_what_is_new_modified_and_deleted() -> None:
     "fact",
     [
         {"file_hash": "1" * 64},
-        {"place": Place(module="n", chapter=1, lesson=0)},
+        {"place": LessonPosition(module="n", chapter=1, lesson=0)},
         {"audience": Audience(hardware_tier=2)},
         {"numbered": True},
         {"title": "Other"},

@@ -203,9 +203,9 @@ def test_braces_in_a_book_or_a_question_are_only_text() -> None:
 
 
 def test_an_answer_becomes_a_response_with_citations_and_times() -> None:
-    made = AgentResponse.of(answered(cites=(2, 1)), query="How do they talk?", min_relevance=0.3)
-    assert (made.answer, made.query) == ("Nodes talk over topics. [2] [1]", "How do they talk?")
-    assert made.citations[0] == Citation(
+    response = AgentResponse.of(answered(cites=(2, 1)), query="How do they talk?", min_relevance=0.3)
+    assert (response.answer, response.query) == ("Nodes talk over topics. [2] [1]", "How do they talk?")
+    assert response.citations[0] == Citation(
         page_title="Nodes",
         page_url=f"{URL}#talking",
         module_name="main",
@@ -213,20 +213,20 @@ def test_an_answer_becomes_a_response_with_citations_and_times() -> None:
         quote="Node 1 talks to other nodes",
         section="Talking",
     )
-    assert [citation.number for citation in made.citations] == [1, 2]
-    assert (made.retrieval_time_ms, made.generation_time_ms, made.total_time_ms) == (12.5, 30.25, 45.0)
-    assert (made.confidence, made.confidence_level, made.error) == ("high", "high", None)
-    assert (made.outcome, made.reason, len(made.sources)) == ("answered", None, 5)
-    assert made.grounding is not None
-    assert made.grounding.supported == 0.5
-    assert AgentResponse.model_validate_json(made.model_dump_json()) == made
+    assert [citation.number for citation in response.citations] == [1, 2]
+    assert (response.retrieval_time_ms, response.generation_time_ms, response.total_time_ms) == (12.5, 30.25, 45.0)
+    assert (response.confidence, response.confidence_level, response.error) == ("high", "high", None)
+    assert (response.outcome, response.reason, len(response.sources)) == ("answered", None, 5)
+    assert response.grounding is not None
+    assert response.grounding.supported == 0.5
+    assert AgentResponse.model_validate_json(response.model_dump_json()) == response
 
 
 def test_a_degraded_answer_says_so() -> None:
-    answer = replace(answered(0.7, 0.6, disclaimer="Thin."), made=replace(MADE, degraded="timeout", truncated=True))
-    made = AgentResponse.of(answer, query="Why?")
-    assert (made.degraded, made.truncated, made.disclaimer) == ("timeout", True, "Thin.")
-    assert (made.confidence, made.confidence_level) == ("high", "low")
+    answer = replace(answered(0.7, 0.6, disclaimer="Thin."), meta=replace(MADE, degraded="timeout", truncated=True))
+    response = AgentResponse.of(answer, query="Why?")
+    assert (response.degraded, response.truncated, response.disclaimer) == ("timeout", True, "Thin.")
+    assert (response.confidence, response.confidence_level) == ("high", "low")
 
 
 @pytest.mark.parametrize(
@@ -234,23 +234,23 @@ def test_a_degraded_answer_says_so() -> None:
     [(refused(0.2, 0.1), "not-in-the-book", "low"), (refused(), "nothing-found", "none")],
 )
 def test_a_refusal_is_an_answer_and_no_error(answer: Answer, reason: str, confidence: str) -> None:
-    made = AgentResponse.of(answer, query="Why?")
-    assert (made.outcome, made.reason, made.confidence) == ("refused", reason, confidence)
-    assert (made.error, made.citations, made.answer) == (None, (), "The book does not say.")
+    response = AgentResponse.of(answer, query="Why?")
+    assert (response.outcome, response.reason, response.confidence) == ("refused", reason, confidence)
+    assert (response.error, response.citations, response.answer) == (None, (), "The book does not say.")
 
 
 def test_a_blocked_message_is_an_error_with_its_reason() -> None:
-    made = AgentResponse.of(blocked(), query="Why?")
-    assert (made.outcome, made.reason, made.confidence) == ("blocked", "injection", "none")
-    assert made.error == "The message was not answered: injection."
-    assert (made.answer, made.citations) == ("I only answer questions about the book.", ())
+    response = AgentResponse.of(blocked(), query="Why?")
+    assert (response.outcome, response.reason, response.confidence) == ("blocked", "injection", "none")
+    assert response.error == "The message was not answered: injection."
+    assert (response.answer, response.citations) == ("I only answer questions about the book.", ())
 
 
 def test_an_interrupted_answer_is_an_error_and_shows_what_was_seen() -> None:
-    made = AgentResponse.of(interrupted(0.9, 0.8), query="Why?")
-    assert (made.answer, made.outcome) == ("Nodes talk over [2]", "interrupted")
-    assert made.error == "The answer was cut off: deadline."
-    assert [citation.number for citation in made.citations] == [2]
+    response = AgentResponse.of(interrupted(0.9, 0.8), query="Why?")
+    assert (response.answer, response.outcome) == ("Nodes talk over [2]", "interrupted")
+    assert response.error == "The answer was cut off: deadline."
+    assert [citation.number for citation in response.citations] == [2]
 
 
 def test_the_least_relevance_decides_the_confidence_of_a_response() -> None:
@@ -259,9 +259,13 @@ def test_the_least_relevance_decides_the_confidence_of_a_response() -> None:
 
 def test_a_failure_becomes_a_response_with_its_message() -> None:
     error = IndexUnavailable("The index is away.", advice="Try again.")
-    made = AgentResponse.failed(error, query="Why?", total_ms=3.0)
-    assert (made.error, made.reason, made.outcome) == ("The index is away. Try again.", "index-unavailable", "failed")
-    assert (made.answer, made.citations, made.confidence, made.total_time_ms) == ("", (), "none", 3.0)
+    response = AgentResponse.failed(error, query="Why?", total_ms=3.0)
+    assert (response.error, response.reason, response.outcome) == (
+        "The index is away. Try again.",
+        "index-unavailable",
+        "failed",
+    )
+    assert (response.answer, response.citations, response.confidence, response.total_time_ms) == ("", (), "none", 3.0)
 
 
 def test_a_citation_of_an_unpublished_book_has_no_url() -> None:

@@ -199,9 +199,9 @@ def test_a_full_response_is_read_and_written_unchanged() -> None:
 
 
 def test_a_response_is_stamped_with_the_time_in_utc_to_the_millisecond() -> None:
-    made = ChatResponse.model_validate({key: value for key, value in RESPONSE.items() if key != "timestamp"})
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", made.timestamp)
-    assert abs(datetime.fromisoformat(made.timestamp) - datetime.now(UTC)) < timedelta(minutes=1)
+    response = ChatResponse.model_validate({key: value for key, value in RESPONSE.items() if key != "timestamp"})
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", response.timestamp)
+    assert abs(datetime.fromisoformat(response.timestamp) - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 def test_a_time_of_another_zone_is_written_in_utc() -> None:
@@ -290,7 +290,7 @@ def test_an_answer_at_a_low_level_carries_its_disclaimer() -> None:
 
 
 def test_a_degraded_or_truncated_answer_says_so() -> None:
-    answer = replace(answered(), made=replace(MADE, degraded="rate-limited", truncated=True))
+    answer = replace(answered(), meta=replace(MADE, degraded="rate-limited", truncated=True))
     response = ChatResponse.of(answer, session_id=THREAD_ID)
     assert (response.degraded, response.truncated) == ("rate-limited", True)
 
@@ -394,16 +394,16 @@ def test_a_full_thread_is_read_and_written_unchanged() -> None:
 
 
 def test_a_new_thread_is_empty_and_has_an_id_and_times_in_utc() -> None:
-    made = ConversationThread()
-    assert (made.messages, made.topic_summary, made.metadata) == ((), None, {})
-    assert UUID(made.thread_id).version == 4
-    assert made.created_at.tzinfo == made.updated_at.tzinfo == UTC
+    response = ConversationThread()
+    assert (response.messages, response.topic_summary, response.metadata) == ((), None, {})
+    assert UUID(response.thread_id).version == 4
+    assert response.created_at.tzinfo == response.updated_at.tzinfo == UTC
 
 
 def test_times_of_another_zone_become_utc() -> None:
-    made = ConversationThread.model_validate(THREAD | {"created_at": "2025-12-17T15:20:00+01:00"})
-    assert made.created_at == datetime(2025, 12, 17, 14, 20, tzinfo=UTC)
-    assert made.created_at.tzinfo == UTC
+    response = ConversationThread.model_validate(THREAD | {"created_at": "2025-12-17T15:20:00+01:00"})
+    assert response.created_at == datetime(2025, 12, 17, 14, 20, tzinfo=UTC)
+    assert response.created_at.tzinfo == UTC
 
 
 def turns(count: int) -> list[dict[str, object]]:
@@ -414,8 +414,8 @@ def turns(count: int) -> list[dict[str, object]]:
 
 
 def test_a_thread_holds_50_messages_and_a_summary_of_200_characters() -> None:
-    made = ConversationThread.model_validate({"messages": turns(50), "topic_summary": "a" * 200})
-    assert len(made.messages) == 50
+    response = ConversationThread.model_validate({"messages": turns(50), "topic_summary": "a" * 200})
+    assert len(response.messages) == 50
 
 
 @pytest.mark.parametrize(
@@ -528,12 +528,12 @@ def test_the_average_may_differ_by_rounding() -> None:
 
 
 def test_evidence_becomes_a_retrieval_result_of_the_embedders_own_size() -> None:
-    made = RetrievalResult.of(evidence(0.8, 0.9, 0.7), query_embedding=(0.5,) * 384)
-    assert made.scores == (0.9, 0.8, 0.7)
-    assert made.chunks[0] == "Node 2 talks to other nodes over named topics."
-    assert made.average_score == pytest.approx(0.8)
-    assert (made.has_sufficient_context, made.embedding_dimensions) == (True, 384)
-    assert made.metadata[0] == ChunkMetadata(
+    response = RetrievalResult.of(evidence(0.8, 0.9, 0.7), query_embedding=(0.5,) * 384)
+    assert response.scores == (0.9, 0.8, 0.7)
+    assert response.chunks[0] == "Node 2 talks to other nodes over named topics."
+    assert response.average_score == pytest.approx(0.8)
+    assert (response.has_sufficient_context, response.embedding_dimensions) == (True, 384)
+    assert response.metadata[0] == ChunkMetadata(
         chapter="Part One › ROS 2",
         section="Talking",
         url=f"{URL}#talking",
@@ -543,8 +543,8 @@ def test_evidence_becomes_a_retrieval_result_of_the_embedders_own_size() -> None
 
 
 def test_of_more_than_ten_passages_the_best_ten_are_shown() -> None:
-    made = RetrievalResult.of(evidence(*(number / 20 for number in range(12))), query_embedding=(1.0,))
-    assert (len(made.scores), min(made.scores)) == (10, 0.1)
+    response = RetrievalResult.of(evidence(*(number / 20 for number in range(12))), query_embedding=(1.0,))
+    assert (len(response.scores), min(response.scores)) == (10, 0.1)
 
 
 def test_full_metrics_are_read_and_written_unchanged() -> None:
@@ -602,6 +602,6 @@ def test_metrics_at_their_bounds_are_accepted(changed: dict[str, object]) -> Non
 
 
 def test_confidence_becomes_metrics() -> None:
-    made = ConfidenceMetrics.of(evidence(0.7, 0.6).confidence)
-    assert (made.min_similarity, made.max_similarity, made.num_chunks) == (0.6, 0.7, 2)
-    assert (made.confidence_level, made.should_answer) == ("low", True)
+    response = ConfidenceMetrics.of(evidence(0.7, 0.6).confidence)
+    assert (response.min_similarity, response.max_similarity, response.num_chunks) == (0.6, 0.7, 2)
+    assert (response.confidence_level, response.should_answer) == ("low", True)

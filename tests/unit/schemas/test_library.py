@@ -45,8 +45,13 @@ RESULTS = [RetrievalResult(1, 0.912, "https://a.example/x#y", "Nodes talk."), Re
 
 @pytest.mark.parametrize("role", ["user", "assistant", "system", "tool"])
 def test_a_message_has_one_of_four_roles(role: Any) -> None:
-    made = Message(role=role, content="x")
-    assert (made.role, made.tool_calls, made.tool_call_id, made.timestamp.tzinfo) == (role, None, None, UTC)
+    response = Message(role=role, content="x")
+    assert (response.role, response.tool_calls, response.tool_call_id, response.timestamp.tzinfo) == (
+        role,
+        None,
+        None,
+        UTC,
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,10 +83,10 @@ def test_a_message_never_changes() -> None:
 
 
 def test_a_conversation_begins_empty_with_an_id_a_time_and_a_model() -> None:
-    made = Conversation()
-    assert (made.messages, made.model, made.created_at.tzinfo) == ([], "gpt-4o-mini", UTC)
-    assert UUID(made.id).version == 4
-    assert Conversation().messages is not made.messages
+    response = Conversation()
+    assert (response.messages, response.model, response.created_at.tzinfo) == ([], "gpt-4o-mini", UTC)
+    assert UUID(response.id).version == 4
+    assert Conversation().messages is not response.messages
 
 
 def test_a_conversation_takes_turns_with_tool_calls_in_between() -> None:
@@ -124,20 +129,20 @@ def test_a_conversation_id_is_a_uuid() -> None:
 
 
 def test_each_message_past_the_hundredth_is_kept_with_a_warning() -> None:
-    made = Conversation(messages=[SYSTEM, *[USER, ANSWER] * 49])
+    response = Conversation(messages=[SYSTEM, *[USER, ANSWER] * 49])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made.add_message(USER)
-    assert len(made.messages) == 100
+        response.add_message(USER)
+    assert len(response.messages) == 100
     for count, message in ((101, ANSWER), (102, USER)):
         with pytest.warns(UserWarning, match=f"{count} messages") as caught:
-            made.add_message(message)
-        assert (len(caught), len(made.messages)) == (1, count)
+            response.add_message(message)
+        assert (len(caught), len(response.messages)) == (1, count)
 
 
 def test_messages_are_given_to_openai_in_its_own_format() -> None:
-    made = Conversation(messages=[SYSTEM, USER, REQUEST, RESULT, ANSWER])
-    assert made.to_openai_messages() == [
+    response = Conversation(messages=[SYSTEM, USER, REQUEST, RESULT, ANSWER])
+    assert response.to_openai_messages() == [
         {"role": "system", "content": "Answer from the book."},
         {"role": "user", "content": "Why?"},
         {"role": "assistant", "content": "", "tool_calls": [CALL]},
@@ -147,14 +152,14 @@ def test_messages_are_given_to_openai_in_its_own_format() -> None:
 
 
 def test_a_stored_thread_becomes_a_conversation() -> None:
-    made = Conversation.of(thread("What?", "That."), system_prompt="Answer.", model="other")
-    assert (made.id, made.created_at, made.model) == (THREAD_ID, NOON, "other")
-    assert [(m.role, m.content) for m in made.messages] == [
+    response = Conversation.of(thread("What?", "That."), system_prompt="Answer.", model="other")
+    assert (response.id, response.created_at, response.model) == (THREAD_ID, NOON, "other")
+    assert [(m.role, m.content) for m in response.messages] == [
         ("system", "Answer."),
         ("user", "What?"),
         ("assistant", "That."),
     ]
-    assert made.messages[2].timestamp == thread("What?", "That.").messages[1].timestamp
+    assert response.messages[2].timestamp == thread("What?", "That.").messages[1].timestamp
 
 
 def test_retrieved_content_is_formatted_for_the_agent() -> None:
@@ -183,9 +188,9 @@ def test_nothing_retrieved_is_said_to_the_agent_and_has_no_footer() -> None:
 
 
 def test_evidence_becomes_a_context() -> None:
-    made = RetrievalContext.of(evidence(0.9, 0.8), filter_applied="ros2")
-    assert (made.query, made.filter_applied) == ("How do nodes talk?", "ros2")
-    assert made.results[1] == RetrievalResult(
+    response = RetrievalContext.of(evidence(0.9, 0.8), filter_applied="ros2")
+    assert (response.query, response.filter_applied) == ("How do nodes talk?", "ros2")
+    assert response.results[1] == RetrievalResult(
         rank=2,
         score=0.8,
         source_url=f"{URL}#talking",
@@ -202,8 +207,8 @@ def test_a_chunk_of_an_unpublished_book_is_found_by_its_file() -> None:
 
 
 def test_a_response_is_shown_with_its_sources_below() -> None:
-    made = AgentResponse("Because [1].", RESULTS, "test-model", 7, 5, NOON)
-    assert made.format_with_sources() == (
+    response = AgentResponse("Because [1].", RESULTS, "test-model", 7, 5, NOON)
+    assert response.format_with_sources() == (
         "Because [1].\n---\n**Sources:**\n[1] https://a.example/x#y (score: 0.91)\n[2] b.md (score: 0.80)"
     )
 
@@ -216,19 +221,19 @@ def test_a_response_without_sources_is_shown_as_it_is() -> None:
     ("changed", "said"), [({"content": ""}, "content"), ({"content": " "}, "content"), ({"tokens_used": -1}, "-1")]
 )
 def test_a_response_that_breaks_a_rule_is_refused(changed: dict[str, Any], said: str) -> None:
-    made = AgentResponse("Because.", [], "test-model", 0, 0)
+    response = AgentResponse("Because.", [], "test-model", 0, 0)
     with pytest.raises(InvalidInput, match=said):
-        replace(made, **changed)
+        replace(response, **changed)
 
 
 def test_the_footer_of_an_answer_keeps_the_numbers_that_the_text_cites() -> None:
-    made = AgentResponse.of(answered(cites=(4, 2)))
-    assert (made.model, made.tokens_used, made.retrieval_count) == ("test-model", 100, 5)
-    assert [(source.rank, source.quote) for source in made.sources] == [
+    response = AgentResponse.of(answered(cites=(4, 2)))
+    assert (response.model, response.tokens_used, response.retrieval_count) == ("test-model", 100, 5)
+    assert [(source.rank, source.quote) for source in response.sources] == [
         (1, "Node 2 talks to other nodes"),
         (2, "Node 4 talks to other nodes"),
     ]
-    assert made.format_with_sources() == (
+    assert response.format_with_sources() == (
         "Nodes talk over topics. [4] [2]\n---\n**Sources:**\n"
         f"[2] {URL}#talking (score: 0.90)\n[4] {URL}#talking (score: 0.88)"
     )
@@ -246,14 +251,14 @@ def test_the_footer_of_an_answer_keeps_the_numbers_that_the_text_cites() -> None
 def test_every_kind_of_answer_becomes_a_response(
     answer: Answer, content: str, cited: list[int], retrieved: int
 ) -> None:
-    made = AgentResponse.of(answer)
-    assert (made.content, [source.number for source in made.sources]) == (content, cited)
-    assert made.retrieval_count == retrieved
+    response = AgentResponse.of(answer)
+    assert (response.content, [source.number for source in response.sources]) == (content, cited)
+    assert response.retrieval_count == retrieved
 
 
 def test_an_answer_made_without_a_model_names_its_engine() -> None:
     assert (
-        AgentResponse.of(replace(answered(), made=replace(MADE, model="", engine="extractive"))).model == "extractive"
+        AgentResponse.of(replace(answered(), meta=replace(MADE, model="", engine="extractive"))).model == "extractive"
     )
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import SecretStr
 
-from bookwise.adapters.embedders.service import EmbeddingService, Patience, ServiceEmbedder, Wire
+from bookwise.adapters.embedders.service import EmbeddingService, EmbeddingTimeouts, ServiceEmbedder, Wire
 from bookwise.adapters.embedders.service_settings import host_beside, service_key, service_url
 from bookwise.domain.books import Calibration, EmbedderFacts, Vector
 
@@ -35,7 +35,7 @@ class CohereEmbedder(ServiceEmbedder):
         base_url: str = BASE_URL,
         model: str = MODEL,
         size: int = SIZE,
-        patience: Patience | None = None,
+        patience: EmbeddingTimeouts | None = None,
     ) -> None:
         url = service_url(base_url, URL_SETTING)
         service_key(key, KEY_SETTING)
@@ -58,7 +58,7 @@ class CohereEmbedder(ServiceEmbedder):
             batch_tokens=BATCH_TOKENS,
             rows=float_rows,
         )
-        super().__init__(EmbeddingService(wire, patience or Patience()))
+        super().__init__(EmbeddingService(wire, patience or EmbeddingTimeouts()))
 
     async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         return await self._service.vectors(texts, partial(self._payload, "search_document"))

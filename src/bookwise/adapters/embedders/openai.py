@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import SecretStr
 
-from bookwise.adapters.embedders.service import EmbeddingService, Patience, ServiceEmbedder, Wire
+from bookwise.adapters.embedders.service import EmbeddingService, EmbeddingTimeouts, ServiceEmbedder, Wire
 from bookwise.adapters.embedders.service_settings import host_beside, service_url
 from bookwise.adapters.openai.key import KEY_SETTING, OWN_URL, URL_SETTING, require_key
 from bookwise.domain.books import Calibration, EmbedderFacts, Vector
@@ -32,7 +32,7 @@ class OpenAIEmbedder(ServiceEmbedder):
         base_url: str = OWN_URL,
         model: str = MODEL,
         size: int = SIZE,
-        patience: Patience | None = None,
+        patience: EmbeddingTimeouts | None = None,
     ) -> None:
         url = service_url(base_url, URL_SETTING)
         beside = host_beside(url, OWN_URL)
@@ -53,7 +53,7 @@ class OpenAIEmbedder(ServiceEmbedder):
             batch_tokens=BATCH_TOKENS,
             rows=rows_by_index,
         )
-        super().__init__(EmbeddingService(wire, patience or Patience()))
+        super().__init__(EmbeddingService(wire, patience or EmbeddingTimeouts()))
 
     async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         return await self._service.vectors(texts, self._payload)

@@ -17,7 +17,7 @@ import anyio.to_thread
 import httpx2
 from pydantic import SecretStr
 
-from bookwise.adapters.embedders.service_vectors import Place, unit_vectors
+from bookwise.adapters.embedders.service_vectors import VectorSource, unit_vectors
 from bookwise.domain.books import Vector
 from bookwise.domain.errors import BookwiseError, EmbedderUnavailable, Misconfigured
 
@@ -35,7 +35,7 @@ Rows = Callable[[object], list[object]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class EmbeddingTimeouts:
     """How long a batch may take, and by which clock."""
 
     deadline: float = 60.0  #: seconds for one batch, all attempts and waits included
@@ -61,7 +61,7 @@ class Wire:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trouble:
+class EmbeddingFailure:
     """Why an attempt failed that another one may mend."""
 
     what: str
@@ -71,7 +71,7 @@ class Trouble:
 class EmbeddingService:
     """The one owner of attempts: nothing below it tries again, and nothing above it should."""
 
-    def __init__(self, wire: Wire, patience: Patience) -> None:
+    def __init__(self, wire: Wire, patience: EmbeddingTimeouts) -> None:
         self._wire = wire
         self._patience = patience
         self._slots = anyio.Semaphore(REQUESTS_AT_ONCE)
@@ -84,7 +84,7 @@ class EmbeddingService:
 
         async def embed(first: int, batch: list[str]) -> None:
             try:
-                place = Place(first=first, count=len(batch), total=len(texts))
+                place = VectorSource(first=first, count=len(batch), total=len(texts))
                 found[first] = await self._batch_vectors(batch, payload, place)
             except BookwiseError as error:
                 failures.append(error)
@@ -108,7 +108,7 @@ class EmbeddingService:
         sendable = [fitting(text, wire.text_bytes) for text in texts]
         return batches(sendable, most_texts=wire.batch_texts, most_tokens=wire.batch_tokens)
 
-    async def _batch_vectors(self, texts: list[str], payload: Payload, place: Place) -> list[Vector]:
+    async def _batch_vectors(self, texts: list[str], payload: Payload, place: VectorSource) -> list[Vector]:
         wire = self._wire
         content = json.dumps(payload(texts)).encode()
         most_bytes = len(texts) * wire.size * BYTES_PER_NUMBER + 2**20
@@ -117,7 +117,7 @@ class EmbeddingService:
             answer = await self._answer(content, most_bytes=most_bytes)
         return await anyio.to_thread.run_sync(self._checked, answer, place)
 
-    def _checked(self, answer: bytes, place: Place) -> list[Vector]:
+    def _checked(self, answer: bytes, place: VectorSource) -> list[Vector]:
         wire = self._wire
         try:
             rows = wire.rows(json.loads(answer))
@@ -141,21 +141,21 @@ class EmbeddingService:
                 raise self._gave_up(outcome, attempt)
             await patience.sleep(wait)
 
-    async def _attempt(self, content: bytes, *, most_bytes: int, left: float) -> bytes | Trouble:
+    async def _attempt(self, content: bytes, *, most_bytes: int, left: float) -> bytes | EmbeddingFailure:
         within = min(self._patience.answer_within, left)
         client = self._open()  # before the clock runs: it reads the machine's certificates
         try:
             with anyio.fail_after(within):
                 return await self._exchange(client, content, most_bytes)
         except TimeoutError:
-            return Trouble(what=f"did not answer within {within:.3g} s")
+            return EmbeddingFailure(what=f"did not answer within {within:.3g} s")
         except httpx2.InvalidURL as error:
             # The client looks at every Location, also where it does not follow.
             raise refusal(302, self._wire) from error
         except httpx2.RequestError as error:
-            return Trouble(what=f"cannot be reached ({type(error).__name__})")
+            return EmbeddingFailure(what=f"cannot be reached ({type(error).__name__})")
 
-    async def _exchange(self, client: httpx2.AsyncClient, content: bytes, most_bytes: int) -> bytes | Trouble:
+    async def _exchange(self, client: httpx2.AsyncClient, content: bytes, most_bytes: int) -> bytes | EmbeddingFailure:
         wire = self._wire
         headers = {
             "Authorization": f"Bearer {wire.key.get_secret_value()}",
@@ -164,7 +164,7 @@ class EmbeddingService:
         async with client.stream("POST", wire.url, content=content, headers=headers) as response:
             status = response.status_code
             if status in WORTH_ANOTHER_ATTEMPT or status >= 500:
-                return Trouble(what=f"answered HTTP {status}", wait=retry_after(response.headers))
+                return EmbeddingFailure(what=f"answered HTTP {status}", wait=retry_after(response.headers))
             if status != 200:
                 raise refusal(status, wire)
             return await bounded_body(response, most_bytes, wire.name)
@@ -177,7 +177,7 @@ class EmbeddingService:
             self._client = httpx2.AsyncClient(timeout=None, headers=headers, cookies=no_cookies)
         return self._client
 
-    def _gave_up(self, trouble: Trouble, attempts: int) -> EmbedderUnavailable:
+    def _gave_up(self, trouble: EmbeddingFailure, attempts: int) -> EmbedderUnavailable:
         wire, asked = self._wire, ""
         if trouble.wait is not None and attempts < ATTEMPTS:
             asked = f" and asks to wait {trouble.wait:.0f} s, beyond the {self._patience.deadline:.0f} s allowed"

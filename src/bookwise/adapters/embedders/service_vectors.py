@@ -10,7 +10,7 @@ from bookwise.domain.errors import EmbedderUnavailable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class VectorSource:
     """Which of the caller's texts a batch holds."""
 
     first: int
@@ -18,7 +18,7 @@ class Place:
     total: int
 
 
-def unit_vectors(rows: Sequence[object], *, size: int, place: Place, service: str) -> list[Vector]:
+def unit_vectors(rows: Sequence[object], *, size: int, place: VectorSource, service: str) -> list[Vector]:
     """Every row scaled to length 1; `EmbedderUnavailable` names the first text whose row cannot be used."""
     if len(rows) != place.count:
         raise EmbedderUnavailable(f"{service} sent {len(rows)} vectors for {place.count} texts.")

@@ -25,9 +25,9 @@ from bookwise.adapters.openai.agent_guardrails import Check, input_guardrail, ou
 from bookwise.adapters.openai.agent_model import AgentEndpoint
 from bookwise.adapters.openai.agent_tools import TOOL_SECONDS, BookSearch, search_started, unknown_tool
 from bookwise.adapters.openai.client import ModelClient
-from bookwise.adapters.openai.trouble import Reason
+from bookwise.adapters.openai.failures import Reason
 from bookwise.answering.prompts import agent_instructions, recent
-from bookwise.domain.answers import EngineName, Said, SearchStarted
+from bookwise.domain.answers import EngineName, SearchStarted, TextDelta
 from bookwise.ports import AnswerTask, Written
 
 MAX_TURNS = 8  #: calls of the model for one answer
@@ -52,8 +52,8 @@ class AgentAnswerer:
         self._input_guardrails = [input_guardrail(input_check)] if input_check else []
         self._output_guardrails = [output_guardrail(output_check)] if output_check else []
 
-    async def answer(self, task: AnswerTask) -> AsyncIterator[Said | SearchStarted | Written]:
-        endpoint, speech = AgentEndpoint(self._client, task.deadline), Speech()
+    async def answer(self, task: AnswerTask) -> AsyncIterator[TextDelta | SearchStarted | Written]:
+        endpoint, speech = AgentEndpoint(self._client, task.deadline), AgentTranscript()
         run = self._run(task, endpoint)
         try:
             async with aclosing(_events(run)) as events:
@@ -65,7 +65,7 @@ class AgentAnswerer:
         except AgentsException as error:
             raise self._client.failed(_reason(error)) from None
         if speech.held:
-            yield Said(text=speech.held)
+            yield TextDelta(text=speech.held)
         yield Written(usage=endpoint.usage, model=self._client.model, truncated=endpoint.truncated)
 
     def _run(self, task: AnswerTask, endpoint: AgentEndpoint) -> RunResultStreaming:
@@ -89,14 +89,14 @@ class AgentAnswerer:
         return Runner.run_streamed(agent, _items(task), max_turns=MAX_TURNS, run_config=config)
 
 
-class Speech:
+class AgentTranscript:
     """Which of the model's words are its answer."""
 
     def __init__(self) -> None:
         self.held = ""
         self._flows = False
 
-    def heard(self, event: StreamEvent) -> list[Said | SearchStarted]:
+    def heard(self, event: StreamEvent) -> list[TextDelta | SearchStarted]:
         """What to tell of this event."""
         if event.type == "raw_response_event":
             if isinstance(event.data, ResponseTextDeltaEvent):
@@ -109,19 +109,19 @@ class Speech:
             return [started] if started else []
         return []
 
-    def _said(self, text: str) -> list[Said | SearchStarted]:
+    def _said(self, text: str) -> list[TextDelta | SearchStarted]:
         self.held += text
         self._flows = self._flows or len(self.held) > HELD_BACK
         if not self._flows:
             return []
         text, self.held = self.held, ""
-        return [Said(text=text)]
+        return [TextDelta(text=text)]
 
-    def _turn_ended(self, event: ResponseCompletedEvent) -> list[Said | SearchStarted]:
+    def _turn_ended(self, event: ResponseCompletedEvent) -> list[TextDelta | SearchStarted]:
         if not any(item.type == "function_call" for item in event.response.output):
             return []  # held until the answer as a whole has been checked
         flowed, self.held, self._flows = self._flows, "", False
-        return [Said(text="\n\n")] if flowed else []
+        return [TextDelta(text="\n\n")] if flowed else []
 
 
 async def _events(run: RunResultStreaming) -> AsyncGenerator[StreamEvent, None]:

@@ -15,8 +15,8 @@ from openai.types.chat.chat_completion_chunk import (
 )
 
 from bookwise.adapters.openai.client import Messages, ModelCall, ModelClient
-from bookwise.adapters.openai.pieces import Piece
-from bookwise.answering.tool import fewer_results, tool_arguments
+from bookwise.adapters.openai.response_parts import ResponsePart
+from bookwise.answering.retrieval_tool import fewer_results, tool_arguments
 from bookwise.domain.answers import Usage
 from bookwise.domain.errors import InvalidInput
 
@@ -94,7 +94,7 @@ def place_of(call_id: str) -> int:
     return int(call_id.rpartition("_")[2])
 
 
-def chunk_of(piece: Piece, *, model: str, ids: CallIds) -> ChatCompletionChunk:
+def chunk_of(piece: ResponsePart, *, model: str, ids: CallIds) -> ChatCompletionChunk:
     """The piece as the SDK reads it."""
     calls = [
         ChoiceDeltaToolCall(

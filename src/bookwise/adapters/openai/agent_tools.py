@@ -7,7 +7,7 @@ from agents.tool_context import ToolContext
 from openai.types.responses import ResponseFunctionToolCall
 
 from bookwise.adapters.openai.agent_model import place_of
-from bookwise.answering.tool import (
+from bookwise.answering.retrieval_tool import (
     RETRIEVAL_TOOL,
     TOOL_ALIAS,
     TOOL_NAME,

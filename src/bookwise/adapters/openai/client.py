@@ -18,18 +18,18 @@ from pydantic import SecretStr
 from bookwise.adapters.embedders.service import backoff
 from bookwise.adapters.embedders.service_settings import service_url
 from bookwise.adapters.openai.breaker import Breaker, Outcome
-from bookwise.adapters.openai.key import URL_SETTING, require_key
-from bookwise.adapters.openai.pieces import Piece, Reading
-from bookwise.adapters.openai.trouble import (
+from bookwise.adapters.openai.failures import (
     BREAKS_OFF,
     MENDABLE,
     NOT_THE_SERVICE,
     Reason,
-    Trouble,
-    trouble_with,
+    RetryReason,
+    retry_reason,
     unavailable,
 )
-from bookwise.adapters.openai.wire import model_endpoint
+from bookwise.adapters.openai.http_client import model_endpoint
+from bookwise.adapters.openai.key import URL_SETTING, require_key
+from bookwise.adapters.openai.response_parts import ResponsePart, ResponseReader
 from bookwise.domain.errors import ModelUnavailable
 
 ATTEMPTS = 3  #: for one call, the first one and a shortened one included
@@ -41,7 +41,7 @@ Messages = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class ModelTimeouts:
     """How long a silent service is waited for, and by which clock; a call's deadline ends every wait."""
 
     first_chunk: float = 30.0  #: seconds of one attempt
@@ -55,7 +55,7 @@ class ModelCall:
     """What is asked of the model."""
 
     messages: Callable[[], Messages]  #: made when they are sent: an answer may be long in coming
-    deadline: float  #: by the clock of `Patience`
+    deadline: float  #: by the clock of `ModelTimeouts`
     shorter: Callable[[], Messages] | None = None  #: to send instead when the model cannot read so much
     attempts: int = ATTEMPTS
     options: Mapping[str, Any] = field(default_factory=dict)  #: temperature, tools
@@ -73,19 +73,19 @@ class ModelClient:
         *,
         base_url: str,
         model: str,
-        patience: Patience | None = None,
+        patience: ModelTimeouts | None = None,
         breaker: Breaker | None = None,
     ) -> None:
         self.model = model
         self.base_url = service_url(base_url, URL_SETTING)
         self.host = httpx2.URL(self.base_url).host
-        self.patience = patience or Patience()
+        self.patience = patience or ModelTimeouts()
         self._key = api_key if isinstance(api_key, SecretStr) else SecretStr(api_key)
         require_key(self._key, self.base_url)
         self._breaker = breaker or Breaker(self.patience.clock)
         self._endpoint: AsyncOpenAI | None = None
 
-    async def pieces(self, call: ModelCall) -> AsyncGenerator[Piece, None]:
+    async def pieces(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
         """The answer piece by piece, to its end. What goes wrong is `ModelUnavailable`."""
         if call.deadline <= self.patience.clock():
             raise unavailable("timeout", self.host)
@@ -111,7 +111,7 @@ class ModelClient:
         hurried = waited < min(self.patience.first_chunk, self.patience.next_chunk)
         return error.reason in NOT_THE_SERVICE or (error.reason == "timeout" and hurried)
 
-    async def _attempts(self, call: ModelCall) -> AsyncGenerator[Piece, None]:
+    async def _attempts(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
         messages, shorter, attempt = call.messages, call.shorter, 0
         while True:
             attempt += 1
@@ -122,7 +122,7 @@ class ModelClient:
                         began = True
                         yield piece
                 return
-            except Trouble as caught:
+            except RetryReason as caught:
                 trouble = caught
             if trouble.reason == "context-overflow" and shorter and not began and attempt < call.attempts:
                 messages, shorter = shorter, None
@@ -131,7 +131,7 @@ class ModelClient:
                 raise self.failed("cut-off" if trouble.reason in BREAKS_OFF else trouble.reason, attempt)
             await self._rest(trouble, call, attempt)
 
-    async def _rest(self, trouble: Trouble, call: ModelCall, attempt: int) -> None:
+    async def _rest(self, trouble: RetryReason, call: ModelCall, attempt: int) -> None:
         """Waits until the next attempt; `ModelUnavailable` when there is none."""
         wait = backoff(attempt) if trouble.wait is None else trouble.wait
         too_late = self.patience.clock() + wait >= call.deadline
@@ -139,8 +139,8 @@ class ModelClient:
             raise self.failed(trouble.reason, attempt)
         await self.patience.sleep(wait)
 
-    async def _attempt(self, messages: Callable[[], Messages], call: ModelCall) -> AsyncGenerator[Piece, None]:
-        reading, held = Reading(), list[Piece]()
+    async def _attempt(self, messages: Callable[[], Messages], call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
+        reading, held = ResponseReader(), list[ResponsePart]()
         stream = await self._opened(messages(), call)
         try:
             within = self.patience.first_chunk
@@ -169,7 +169,7 @@ class ModelClient:
                 stream: AsyncStream[ChatCompletionChunk] = await self._endpoint.chat.completions.create(**request)
                 return stream
         except (openai.OpenAIError, httpx2.RequestError, httpx2.InvalidURL, TimeoutError, ValueError) as error:
-            raise trouble_with(error) from None
+            raise retry_reason(error) from None
 
     async def _next(
         self, stream: AsyncStream[ChatCompletionChunk], within: float, call: ModelCall
@@ -187,7 +187,7 @@ class ModelClient:
             ValueError,
             RecursionError,
         ) as error:
-            raise trouble_with(error) from None
+            raise retry_reason(error) from None
 
     def _within(self, seconds: float, call: ModelCall) -> float:
         return max(0.0, min(seconds, call.deadline - self.patience.clock()))

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
 
 from bookwise.adapters.openai.client import ModelCall, ModelClient
-from bookwise.adapters.openai.trouble import unavailable
+from bookwise.adapters.openai.failures import unavailable
 from bookwise.answering.prompts import direct_messages, rewrite_messages, shorter_direct_messages
-from bookwise.domain.answers import EngineName, Said, SearchStarted, Usage
-from bookwise.domain.threads import Message
+from bookwise.domain.answers import EngineName, SearchStarted, TextDelta, Usage
+from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import AnswerTask, Written
 
 REWRITE_WITHIN = 5.0  #: seconds; the reader waits for the answer, not for this
@@ -22,7 +22,7 @@ class DirectAnswerer:
     def __init__(self, client: ModelClient) -> None:
         self._client = client
 
-    async def answer(self, task: AnswerTask) -> AsyncIterator[Said | SearchStarted | Written]:
+    async def answer(self, task: AnswerTask) -> AsyncIterator[TextDelta | SearchStarted | Written]:
         call = ModelCall(
             messages=lambda: direct_messages(task),
             shorter=lambda: shorter_direct_messages(task),
@@ -35,7 +35,7 @@ class DirectAnswerer:
                 usage = piece.usage or usage
                 truncated = truncated or piece.finish == "limit"
                 if piece.text:
-                    yield Said(text=piece.text)
+                    yield TextDelta(text=piece.text)
         yield Written(usage=usage, model=self._client.model, truncated=truncated)
 
 
@@ -45,7 +45,7 @@ class ModelRewriter:
     def __init__(self, client: ModelClient) -> None:
         self._client = client
 
-    async def standalone(self, question: str, history: Sequence[Message], *, deadline: float) -> str:
+    async def standalone(self, question: str, history: Sequence[ThreadMessage], *, deadline: float) -> str:
         call = ModelCall(
             messages=lambda: rewrite_messages(question, history),
             deadline=min(deadline, self._client.patience.clock() + REWRITE_WITHIN),

@@ -8,7 +8,7 @@ from agents import TResponseInputItem
 from agents.memory import SessionSettings
 
 from bookwise.answering.prompts import exchanges
-from bookwise.domain.threads import Message
+from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import ThreadStore
 
 
@@ -47,7 +47,7 @@ class ThreadSession:
         answer = "".join(_texts(self._running[-1:], "assistant"))
         if question and answer:
             await self._threads.begin(self.session_id, question, owner=self._owner)
-            said = Message(role="assistant", content=answer, timestamp=self._now())
+            said = ThreadMessage(role="assistant", content=answer, timestamp=self._now())
             await self._threads.finish(self.session_id, said, owner=self._owner)
             self._running.clear()
 
@@ -65,7 +65,7 @@ class ThreadSession:
         )
 
 
-def _item(message: Message) -> TResponseInputItem:
+def _item(message: ThreadMessage) -> TResponseInputItem:
     return cast(TResponseInputItem, {"role": message.role, "content": message.content})
 
 

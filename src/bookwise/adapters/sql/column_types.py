@@ -16,7 +16,7 @@ from bookwise.domain.errors import InvalidInput
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class Unreadable(ValueError):
+class UnreadableValue(ValueError):
     """A stored value is not what was written; the border turns this into `DamagedData`."""
 
 
@@ -69,7 +69,7 @@ class Moment(TypeDecorator[datetime]):
         try:
             return datetime.fromisoformat(value).astimezone(UTC)
         except (TypeError, ValueError) as error:
-            raise Unreadable("a stored time") from error
+            raise UnreadableValue("a stored time") from error
 
 
 class Now(FunctionElement[datetime]):
@@ -114,7 +114,7 @@ class Json(TypeDecorator[Any]):
         try:
             return json.loads(value)
         except (TypeError, ValueError) as error:
-            raise Unreadable("a stored JSON value") from error
+            raise UnreadableValue("a stored JSON value") from error
 
 
 def escaped(text: str) -> str:

@@ -9,11 +9,11 @@ import anyio
 from sqlalchemy import Connection, Table, exc
 
 from bookwise.adapters.sql.address import Address, parse_address
-from bookwise.adapters.sql.border import damaged, is_locked, translated, worth_another_try
-from bookwise.adapters.sql.engines import Patience, Runner, make_runner
-from bookwise.adapters.sql.history import HEAD
+from bookwise.adapters.sql.engines import DatabaseTimeouts, Runner, make_runner
+from bookwise.adapters.sql.error_translation import damaged, is_locked, translated, worth_another_try
 from bookwise.adapters.sql.new_database import fill
-from bookwise.adapters.sql.versions import refuse_unknown, stored_version
+from bookwise.adapters.sql.revisions import HEAD
+from bookwise.adapters.sql.version_check import refuse_unknown, stored_version
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
@@ -75,9 +75,9 @@ class Database:
 
 
 @asynccontextmanager
-async def open_database(url: str, *, patience: Patience | None = None) -> AsyncIterator[Database]:
+async def open_database(url: str, *, patience: DatabaseTimeouts | None = None) -> AsyncIterator[Database]:
     """The database at `url`, brought to the newest version; closed at the end of the block."""
-    patience = patience or Patience()
+    patience = patience or DatabaseTimeouts()
     address = parse_address(url)
     database = Database(make_runner(address, patience), address)
     try:
@@ -88,7 +88,7 @@ async def open_database(url: str, *, patience: Patience | None = None) -> AsyncI
             await database.runner.close()
 
 
-async def _prepare(database: Database, patience: Patience) -> None:
+async def _prepare(database: Database, patience: DatabaseTimeouts) -> None:
     version = await database.read(stored_version)
     refuse_unknown(version, database.address.name)
     if database.address.kind == "sqlite":

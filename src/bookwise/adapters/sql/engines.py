@@ -22,7 +22,7 @@ _READERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
+class DatabaseTimeouts:
     """How long to wait before a database counts as unavailable, in seconds."""
 
     busy: float = 5.0  #: for another writer's lock
@@ -39,7 +39,7 @@ class Runner(Protocol):
     async def close(self) -> None: ...
 
 
-def make_runner(address: Address, patience: Patience) -> Runner:
+def make_runner(address: Address, patience: DatabaseTimeouts) -> Runner:
     """A runner that has not connected yet. Errors and logs of its engine never show parameters."""
     if address.kind == "sqlite":
         return SqliteRunner(address, patience)
@@ -53,7 +53,7 @@ class SqliteRunner:
     cannot open the file.
     """
 
-    def __init__(self, address: Address, patience: Patience) -> None:
+    def __init__(self, address: Address, patience: DatabaseTimeouts) -> None:
         self._engine = create_engine(
             URL.create("sqlite", database=address.location),
             connect_args={"timeout": patience.busy, "isolation_level": None},  # BEGIN is ours to say
@@ -99,7 +99,7 @@ def _set_pragmas(connection: Any, _record: object) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _postgres_engine(address: Address, patience: Patience) -> "AsyncEngine":
+def _postgres_engine(address: Address, patience: DatabaseTimeouts) -> "AsyncEngine":
     from sqlalchemy.ext.asyncio import create_async_engine
 
     try:

@@ -75,7 +75,7 @@ class SqlJobs:
     async def requeue(self, job_id: int) -> IngestionJob:
         return await self._database.write(_requeue, job_id)
 
-    async def left_behind(self) -> list[IngestionJob]:
+    async def orphaned_jobs(self) -> list[IngestionJob]:
         query = select(jobs).where(self._left()).order_by(jobs.c.job_id)
         return await self._database.read(lambda connection: list(map(job_from, connection.execute(query))))
 

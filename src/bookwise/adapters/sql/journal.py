@@ -8,12 +8,12 @@ from uuid import UUID
 from sqlalchemy import Connection, Row, delete, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from bookwise.adapters.sql.column_types import Unreadable
+from bookwise.adapters.sql.column_types import UnreadableValue
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.rows import plain_json
 from bookwise.adapters.sql.tables import asked_questions
-from bookwise.domain.asked import Asked, QuotedLesson, Thumb
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound
+from bookwise.domain.journal import AskedQuestion, QuotedLesson, Thumb
 
 _LARGEST_LIMIT = 2**31 - 1
 
@@ -29,7 +29,7 @@ class SqlJournal:
         self._database = database
         self._clock = clock
 
-    async def note(self, asked: Asked) -> None:
+    async def note(self, asked: AskedQuestion) -> None:
         row = _row(asked)
         try:
             await self._database.write(lambda connection: connection.execute(insert(asked_questions).values(row)))
@@ -40,14 +40,14 @@ class SqlJournal:
                 f"The answer {asked.answer_id} is noted already.", advice="Give every answer a new id."
             ) from None
 
-    async def rate(self, answer_id: str, thumb: Thumb, comment: str = "", *, owner: str) -> Asked:
+    async def rate(self, answer_id: str, thumb: Thumb, comment: str = "", *, owner: str) -> AskedQuestion:
         known = _usual_spelling(answer_id)
         if known is None:
             raise _absent()
         rating = {"thumb": thumb, "comment": comment, "rated_at": self._clock()}
         return await self._database.write(_rate, known, owner, rating)
 
-    async def asked(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[Asked]:
+    async def asked(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[AskedQuestion]:
         if limit < 1:
             raise InvalidInput(f"limit is {limit}; it must be 1 or more.")
         wanted = select(asked_questions).where(
@@ -72,7 +72,7 @@ def _is_noted(connection: Connection, answer_id: str) -> bool:
     return connection.execute(query).first() is not None
 
 
-def _rate(connection: Connection, answer_id: str, owner: str, rating: dict[str, Any]) -> Asked:
+def _rate(connection: Connection, answer_id: str, owner: str, rating: dict[str, Any]) -> AskedQuestion:
     theirs = (asked_questions.c.answer_id == answer_id, asked_questions.c.owner == owner)
     row = connection.execute(update(asked_questions).where(*theirs).values(rating).returning(asked_questions)).first()
     if row is None:
@@ -94,7 +94,7 @@ def _usual_spelling(answer_id: str) -> str | None:
     return str(found) if found.version == 4 and str(found) == answer_id.lower() else None
 
 
-def _row(asked: Asked) -> dict[str, Any]:
+def _row(asked: AskedQuestion) -> dict[str, Any]:
     if _usual_spelling(asked.answer_id) != asked.answer_id:
         raise InvalidInput("The id of an answer must be a UUID of version 4.")
     lessons = [{"lesson_id": quoted.lesson_id, "title": quoted.title, "url": quoted.url} for quoted in asked.lessons]
@@ -115,9 +115,9 @@ def _row(asked: Asked) -> dict[str, Any]:
     }
 
 
-def _asked_from(row: Row[Any]) -> Asked:
+def _asked_from(row: Row[Any]) -> AskedQuestion:
     try:
         lessons = tuple(QuotedLesson(**quoted) for quoted in row.lessons)
     except TypeError as error:
-        raise Unreadable("the lessons of an answer") from error
-    return Asked(**{**row._mapping, "lessons": lessons})
+        raise UnreadableValue("the lessons of an answer") from error
+    return AskedQuestion(**{**row._mapping, "lessons": lessons})

@@ -7,8 +7,8 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, text
 
-from bookwise.adapters.sql.history import HEAD
-from bookwise.adapters.sql.versions import refuse_unknown, stored_version
+from bookwise.adapters.sql.revisions import HEAD
+from bookwise.adapters.sql.version_check import refuse_unknown, stored_version
 
 ADVISORY_LOCK = text("SELECT pg_advisory_xact_lock(7020863914)")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, create_engine
 
-from bookwise.adapters.sql.versions import stored_version
+from bookwise.adapters.sql.version_check import stored_version
 
 SCRIPT = Path(__file__).with_suffix(".sql")
 _END = ";\n"

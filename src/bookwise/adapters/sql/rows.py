@@ -7,12 +7,12 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Row
 
-from bookwise.adapters.sql.column_types import Unreadable, escaped
+from bookwise.adapters.sql.column_types import UnreadableValue, escaped
 from bookwise.adapters.sql.tables import COUNTERS
-from bookwise.domain.books import Place
+from bookwise.domain.books import LessonPosition
 from bookwise.domain.errors import InvalidInput
 from bookwise.domain.jobs import IngestionJob, LessonOutcome, LessonRecord
-from bookwise.domain.threads import LIVE_MESSAGES_MAX, Message, Thread
+from bookwise.domain.threads import LIVE_MESSAGES_MAX, Thread, ThreadMessage
 
 StoredMessage: TypeAlias = dict[str, Any]
 
@@ -45,7 +45,7 @@ def lesson_from(row: Row[Any]) -> LessonRecord:
         lesson_id=row.lesson_id,
         revision=row.revision,
         file_hash=row.file_hash,
-        place=Place(module=row.module, chapter=row.chapter, lesson=row.lesson),
+        place=LessonPosition(module=row.module, chapter=row.chapter, lesson=row.lesson),
         title=row.title,
         url=row.url,
         chunk_ids=tuple(row.chunk_ids),
@@ -86,7 +86,7 @@ def outcome_from(row: Row[Any]) -> LessonOutcome:
     )
 
 
-def message_row(message: Message) -> StoredMessage:
+def message_row(message: ThreadMessage) -> StoredMessage:
     """The message as JSON; what is as usual is left out."""
     if message.timestamp.tzinfo is None:
         raise InvalidInput(
@@ -106,10 +106,10 @@ def message_row(message: Message) -> StoredMessage:
     return stored
 
 
-def message_from(stored: StoredMessage) -> Message:
+def message_from(stored: StoredMessage) -> ThreadMessage:
     try:
         confidence = stored.get("confidence")
-        return Message(
+        return ThreadMessage(
             role=stored["role"],
             content=stored["content"],
             timestamp=datetime.fromisoformat(stored["timestamp"]),
@@ -118,7 +118,7 @@ def message_from(stored: StoredMessage) -> Message:
             details=stored.get("details", {}),
         )
     except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise Unreadable("a stored message") from error
+        raise UnreadableValue("a stored message") from error
 
 
 def thread_from(row: Row[Any], shown: Sequence[StoredMessage] = ()) -> Thread:

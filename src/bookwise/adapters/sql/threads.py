@@ -15,7 +15,7 @@ from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.rows import StoredMessage, message_from, message_row, plain_json, thread_from
 from bookwise.adapters.sql.tables import archived_messages, threads
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound, ThreadBusy
-from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Message, Thread, checked_thread_id
+from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Thread, ThreadMessage, checked_thread_id
 
 _LARGEST_LIMIT = 2**31 - 1
 _LONGEST_SECONDS = 10**9
@@ -101,7 +101,7 @@ class SqlThreads:
         lease = _duration("lease_seconds", lease_seconds)
         return await self._database.write(_begin, _Key.of(thread_id, owner), question, self._clock(), lease)
 
-    async def finish(self, thread_id: str, answer: Message, *, owner: str = "") -> Thread:
+    async def finish(self, thread_id: str, answer: ThreadMessage, *, owner: str = "") -> Thread:
         if answer.role != "assistant":
             raise InvalidInput(f"An answer must be the assistant's message, not the {answer.role}'s.")
         return await self._database.write(_finish, _Key.of(thread_id, owner), answer, self._clock())
@@ -111,7 +111,7 @@ class SqlThreads:
         statement = update(threads).values(topic_summary=summary)
         await self._database.write(_change_one, _Key.of(thread_id, owner), statement)
 
-    async def history(self, thread_id: str, *, owner: str = "", limit: int = 1000) -> list[Message]:
+    async def history(self, thread_id: str, *, owner: str = "", limit: int = 1000) -> list[ThreadMessage]:
         return await self._database.read(_history, _Key.of(thread_id, owner), _checked_limit(limit))
 
     async def remove(self, thread_id: str, *, owner: str = "") -> None:
@@ -155,7 +155,7 @@ def _begin(connection: Connection, key: _Key, question: str, now: datetime, leas
     return thread_from(row, live)
 
 
-def _finish(connection: Connection, key: _Key, answer: Message, now: datetime) -> Thread:
+def _finish(connection: Connection, key: _Key, answer: ThreadMessage, now: datetime) -> Thread:
     row = _locked(connection, key)
     if row.busy_until is None:
         raise NotFound(f"Thread {key.thread_id} waits for no answer.", advice="Ask a question first.")
@@ -179,8 +179,8 @@ def _finish(connection: Connection, key: _Key, answer: Message, now: datetime) -
 
 
 def _turn(question: str, *, at: datetime) -> list[StoredMessage]:
-    asked = Message(role="user", content=question, timestamp=at)
-    unanswered = Message(role="assistant", content="", timestamp=at, complete=False)
+    asked = ThreadMessage(role="user", content=question, timestamp=at)
+    unanswered = ThreadMessage(role="assistant", content="", timestamp=at, complete=False)
     return [message_row(asked), message_row(unanswered)]
 
 
@@ -225,7 +225,7 @@ def _thread(connection: Connection, key: _Key) -> Thread:
     return thread_from(row, _newest_archived(connection, row, LIVE_MESSAGES_MAX) if cold else row.messages)
 
 
-def _history(connection: Connection, key: _Key, limit: int) -> list[Message]:
+def _history(connection: Connection, key: _Key, limit: int) -> list[ThreadMessage]:
     _see_one_moment(connection)
     row = key.found(connection.execute(select(threads).where(key.fits)).first())
     archived = _newest_archived(connection, row, limit - len(row.messages))

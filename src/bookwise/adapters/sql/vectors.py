@@ -5,7 +5,7 @@ from struct import Struct
 
 from sqlalchemy import Connection, select
 
-from bookwise.adapters.sql.column_types import Unreadable
+from bookwise.adapters.sql.column_types import UnreadableValue
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.tables import embeddings
 from bookwise.domain.books import Vector
@@ -60,5 +60,5 @@ def _packed(vector: Vector) -> bytes:
 
 def _unpacked(stored: bytes) -> Vector:
     if len(stored) % _FLOAT:
-        raise Unreadable("a stored vector")
+        raise UnreadableValue("a stored vector")
     return Struct(f"<{len(stored) // _FLOAT}f").unpack(stored)

@@ -21,7 +21,7 @@ Refuse = Callable[[httpx2.URL], str]  #: why an address may not be asked for; em
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class CacheValidators:
     """What was fetched before, so that a site can say that nothing changed."""
 
     url: str
@@ -35,7 +35,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedPage:
     """One answer, after redirects."""
 
     url: httpx2.URL  #: where it was found
@@ -56,7 +56,9 @@ class Fetcher:
         self._options = options
         self._spent = 0
 
-    async def fetch(self, url: httpx2.URL, *, refuse: Refuse, most_bytes: int, known: Known | None = None) -> Fetched:
+    async def fetch(
+        self, url: httpx2.URL, *, refuse: Refuse, most_bytes: int, known: CacheValidators | None = None
+    ) -> FetchedPage:
         """The answer behind the redirects; `Unavailable` when none comes, `BadSource` when it is unfit."""
         seconds = self._options.request_seconds
         try:
@@ -82,13 +84,15 @@ class Fetcher:
                 advice="Give the address of one book on the site, or raise max_total_bytes.",
             )
 
-    async def _follow(self, url: httpx2.URL, refuse: Refuse, most_bytes: int, known: Known | None) -> Fetched:
+    async def _follow(
+        self, url: httpx2.URL, refuse: Refuse, most_bytes: int, known: CacheValidators | None
+    ) -> FetchedPage:
         for _ in range(self._options.max_redirects + 1):
             conditions = known.conditions if known and known.url == str(url) else {}
             async with self._client.stream("GET", url, headers=conditions) as response:
                 if response.status_code not in _REDIRECTS:
                     body = await self._body(response, most_bytes) if response.status_code == 200 else b""
-                    return Fetched(url=url, status=response.status_code, headers=response.headers, body=body)
+                    return FetchedPage(url=url, status=response.status_code, headers=response.headers, body=body)
                 url = _target(url, response.headers.get("Location", ""), refuse)
         raise BadSource(f"More than {self._options.max_redirects} redirects, the last one to {url}.")
 

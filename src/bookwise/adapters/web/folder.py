@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bookwise.adapters.web.fetch import Known
+from bookwise.adapters.web.fetch import CacheValidators
 from bookwise.domain.errors import StoreUnavailable
 
 MANIFEST = "bookwise-site.json"
@@ -29,8 +29,8 @@ class Page:
     last_modified: str = ""
 
     @property
-    def known(self) -> Known:
-        return Known(url=self.url, etag=self.etag, last_modified=self.last_modified)
+    def known(self) -> CacheValidators:
+        return CacheValidators(url=self.url, etag=self.etag, last_modified=self.last_modified)
 
 
 def file_of(url: str) -> str:

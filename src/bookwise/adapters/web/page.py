@@ -26,7 +26,7 @@ _ENDS = {name: re.compile(f"</{name}", re.IGNORECASE) for name in (*_RAW_TEXT, "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glance:
+class PageSummary:
     """What is seen of a page in passing."""
 
     title: str
@@ -34,7 +34,7 @@ class Glance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tag:
+class PageTag:
     name: str
     closing: bool
     attributes: str
@@ -53,7 +53,7 @@ def utf8(body: bytes, content_type: str) -> bytes:
         return body
 
 
-def glance(text: str) -> Glance:
+def summarize_page(text: str) -> PageSummary:
     """The heading of the page's main part, or else its title; and whether it asks not to be indexed."""
     title: str | None = None
     heading: str | None = None
@@ -69,7 +69,7 @@ def glance(text: str) -> Glance:
             in_main = True
         elif tag.name == "h1" and in_main and heading is None:
             heading = _text_until(text, tag)
-    return Glance(title=(heading or title or "")[:_TITLE_LENGTH], noindex=noindex)
+    return PageSummary(title=(heading or title or "")[:_TITLE_LENGTH], noindex=noindex)
 
 
 def asks_not_to_be_indexed(directives: str) -> bool:
@@ -77,7 +77,7 @@ def asks_not_to_be_indexed(directives: str) -> bool:
     return not {"noindex", "none"}.isdisjoint(re.split(r"[\s,:]+", directives.lower()))
 
 
-def _tags(text: str) -> Iterator[Tag]:
+def _tags(text: str) -> Iterator[PageTag]:
     position = 0
     while (opening := _OPENING.search(text, position)) is not None:
         if opening[0] == "<!--":
@@ -86,7 +86,7 @@ def _tags(text: str) -> Iterator[Tag]:
         match = _TAG.match(text, opening.start())
         if match is None:
             return  # a tag that never ends takes the rest of the page with it
-        tag = Tag(closing=bool(match[1]), name=match[2].lower(), attributes=match[3], end=match.end())
+        tag = PageTag(closing=bool(match[1]), name=match[2].lower(), attributes=match[3], end=match.end())
         yield tag
         position = _text_end(text, tag) if tag.name in _RAW_TEXT and not tag.closing else tag.end
 
@@ -96,29 +96,29 @@ def _after(text: str, mark: str, start: int) -> int:
     return len(text) if found < 0 else found + len(mark)
 
 
-def _text_end(text: str, tag: Tag) -> int:
+def _text_end(text: str, tag: PageTag) -> int:
     found = _ENDS[tag.name].search(text, tag.end)
     return len(text) if found is None else found.start()
 
 
-def _text_until(text: str, tag: Tag) -> str:
+def _text_until(text: str, tag: PageTag) -> str:
     inner = text[tag.end : min(_text_end(text, tag), tag.end + 10_000)]
     # Links beside a heading that show only a sign (¶, #) lead to the heading itself and are not part of it.
     inner = re.sub(r"<a\b[^<>]*>[^<\w]*</a>", "", inner)
     return " ".join(html.unescape(re.sub(r"<[^<>]*>", "", inner)).replace("\u200b", "").split())
 
 
-def _opens_main(tag: Tag) -> bool:
+def _opens_main(tag: PageTag) -> bool:
     has_role = "role" in tag.attributes
     return tag.name in ("main", "article") or (has_role and _attributes(tag).get("role") == "main")
 
 
-def _attributes(tag: Tag) -> dict[str, str]:
+def _attributes(tag: PageTag) -> dict[str, str]:
     found = _ATTRIBUTE.finditer(tag.attributes)
     return {match[1].lower(): match[2] or match[3] or match[4] or "" for match in found}
 
 
-def _forbids_index(tag: Tag) -> bool:
+def _forbids_index(tag: PageTag) -> bool:
     attributes = _attributes(tag)
     named = attributes.get("name", "").strip().lower() in ("robots", "bookwise")
     return named and asks_not_to_be_indexed(html.unescape(attributes.get("content", "")))

@@ -10,7 +10,7 @@ import anyio.to_thread
 import httpx2
 
 from bookwise.adapters.web.addresses import site_url
-from bookwise.adapters.web.fetch import USER_AGENT, Fetched, Fetcher
+from bookwise.adapters.web.fetch import USER_AGENT, FetchedPage, Fetcher
 from bookwise.adapters.web.scope import Scope
 from bookwise.domain.errors import BadSource, Unavailable
 
@@ -138,7 +138,7 @@ class SitemapWalk:
                 raise
             return self._pass_over(sitemap, PageNote(url=sitemap.url, reason="", detail=error.message))
 
-    async def _fetch(self, sitemap: Wanted) -> Fetched | PageNote:
+    async def _fetch(self, sitemap: Wanted) -> FetchedPage | PageNote:
         url = site_url(sitemap.url)
         if reason := self.scope.foreign(url):
             return PageNote(url=str(url), reason="other-site", detail=f"The sitemap {url} is {reason}.")
@@ -177,7 +177,7 @@ class SitemapWalk:
             self.found[str(url)] = url
 
 
-def sitemap_locations(fetched: Fetched) -> Locations:
+def sitemap_locations(fetched: FetchedPage) -> Locations:
     """The addresses a sitemap lists; `BadSource` for anything but plain XML without a document type."""
     if fetched.body.startswith(b"\x1f\x8b"):
         raise BadSource(f"The sitemap {fetched.url} is compressed.", advice="Publish it as plain XML.")

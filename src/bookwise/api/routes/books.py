@@ -4,12 +4,12 @@ from datetime import datetime
 
 from fastapi import APIRouter, Request
 
-from bookwise.api.access import Reader, VisibleBooks
-from bookwise.api.service import Service, service_of
+from bookwise.api.auth.access import Reader, VisibleBooks
+from bookwise.api.state import ServiceState, state_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
 from bookwise.domain.books import Book
-from bookwise.retrieval.choose import chosen_book
+from bookwise.retrieval.select_book import select_book
 from bookwise.schemas.wire import Shape, UtcTime
 
 router = APIRouter(tags=["books"], route_class=StrictRoute)
@@ -42,11 +42,11 @@ class BooksResponse(Shape):
 @router.get("/books", summary="List the books")
 async def books(request: Request, caller: Reader) -> BooksResponse:
     """The books you may ask about."""
-    service = service_of(request)
+    service = state_of(request)
     return BooksResponse(books=tuple([await _listed(book, service) for book in await visible(service, caller).books()]))
 
 
-async def _listed(book: Book, service: Service) -> ListedBook:
+async def _listed(book: Book, service: ServiceState) -> ListedBook:
     records = await service.app.catalog.records(book.id)
     moments: list[datetime] = [moment for moment in await service.app.catalog.last_ingested(book.id) if moment]
     return ListedBook(
@@ -62,10 +62,10 @@ async def _listed(book: Book, service: Service) -> ListedBook:
     )
 
 
-def visible(service: Service, caller: Caller) -> VisibleBooks:
+def visible(service: ServiceState, caller: Caller) -> VisibleBooks:
     return VisibleBooks(service.app.catalog, caller)
 
 
-async def book_for(caller: Caller, book_id: str | None, service: Service) -> Book:
+async def book_for(caller: Caller, book_id: str | None, service: ServiceState) -> Book:
     """The named book, the only one, or the default one, among those the caller may see."""
-    return await chosen_book(visible(service, caller), book_id)
+    return await select_book(visible(service, caller), book_id)

@@ -8,14 +8,14 @@ from fastapi import APIRouter, Body, Request, Response
 
 from bookwise.answering.ask import final
 from bookwise.answering.converse import converse
-from bookwise.api.access import Reader, require_book
+from bookwise.api.answer_log import ChatTurn, log_answer
+from bookwise.api.auth.access import Reader, require_book
+from bookwise.api.auth.rate_limit import limiter_of
 from bookwise.api.idempotency import IdempotentRoute
-from bookwise.api.limits import limiter_of
-from bookwise.api.noting import Asking, noted
 from bookwise.api.problems import documented
 from bookwise.api.routes.books import book_for
-from bookwise.api.service import Service, service_of
 from bookwise.api.sse import EventStream, Frame, answer_frames, error_frame
+from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import Caller
 from bookwise.domain.answers import AnswerEvent
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound
@@ -85,7 +85,7 @@ async def run(request: Request, caller: Reader, asked: Asked) -> ChatResponse | 
     if asked.stream:
         return _streamed(request, caller, asked)
     answer_id = new_id()
-    async with aclosing(_conversation(asked, answer_id, caller, service_of(request))) as events:
+    async with aclosing(_conversation(asked, answer_id, caller, state_of(request))) as events:
         return ChatResponse.of(await final(events), session_id=asked.session_id, answer_id=answer_id)
 
 
@@ -98,7 +98,7 @@ async def stream(request: Request, caller: Reader, asked: Asked) -> Response:
 
 
 def _streamed(request: Request, caller: Caller, asked: ChatRequest) -> EventStream:
-    service, session_id, answer_id = service_of(request), asked.session_id, new_id()
+    service, session_id, answer_id = state_of(request), asked.session_id, new_id()
 
     async def frames() -> AsyncGenerator[Frame]:
         events = _conversation(asked, answer_id, caller, service)
@@ -117,7 +117,7 @@ def _streamed(request: Request, caller: Caller, asked: ChatRequest) -> EventStre
 
 
 async def _conversation(
-    asked: ChatRequest, answer_id: str, caller: Caller, service: Service
+    asked: ChatRequest, answer_id: str, caller: Caller, service: ServiceState
 ) -> AsyncGenerator[AnswerEvent]:
     """The events of one answer in the caller's thread, noted."""
     if asked.engine is not None and asked.engine not in service.kit.engines:
@@ -126,15 +126,15 @@ async def _conversation(
         )
     thread = await _thread(asked, caller, service)
     question = asked.question(thread.book_id)
-    asking = Asking(question=question, owner=caller.owner, thread_id=thread.id, answer_id=answer_id)
+    asking = ChatTurn(question=question, owner=caller.owner, thread_id=thread.id, answer_id=answer_id)
     threads = service.app.threads
     talk = converse(question, thread.id, kit=service.kit, threads=threads, owner=caller.owner, answer_id=answer_id)
-    async with aclosing(noted(talk, asking, service)) as events:
+    async with aclosing(log_answer(talk, asking, service)) as events:
         async for event in events:
             yield event
 
 
-async def _thread(asked: ChatRequest, caller: Caller, service: Service) -> Thread:
+async def _thread(asked: ChatRequest, caller: Caller, service: ServiceState) -> Thread:
     """The caller's thread, begun where there is none; somebody else's does not exist."""
     threads = service.app.threads
     try:

@@ -8,11 +8,11 @@ import anyio
 from fastapi import APIRouter, Request, Response
 
 from bookwise import __version__
-from bookwise.api.access import Admin, Reader
-from bookwise.api.limits import Limited
+from bookwise.api.auth.access import Admin, Reader
+from bookwise.api.auth.rate_limit import Limited
 from bookwise.api.problems import ANYWHERE, KEYED
 from bookwise.api.routes.books import visible
-from bookwise.api.service import Service, service_of
+from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.answers import QUESTION_MAX, EngineName
 from bookwise.domain.errors import BookwiseError
 from bookwise.schemas.wire import Shape
@@ -71,7 +71,7 @@ class InfoResponse(Shape):
 class Examination:
     """What is checked, and what came out of it a moment ago."""
 
-    def __init__(self, service: Service) -> None:
+    def __init__(self, service: ServiceState) -> None:
         app = service.app
         remote = not app.embedder.facts.local
         self._checks: dict[str, tuple[Check, float]] = {
@@ -123,7 +123,7 @@ async def health(request: Request, response: Response) -> HealthResponse:
     """Needs no key. 200 when everything the service needs answers, else 503."""
     examination: Examination = request.app.state.examination
     dependencies = await examination.dependencies()
-    ready = all(found.ok for found in dependencies.values()) and not service_of(request).stopping.is_set()
+    ready = all(found.ok for found in dependencies.values()) and not state_of(request).stopping.is_set()
     response.status_code = 200 if ready else 503
     return HealthResponse(live=True, ready=ready, dependencies=dependencies)
 
@@ -131,7 +131,7 @@ async def health(request: Request, response: Response) -> HealthResponse:
 @router.get("/info", dependencies=[Limited], responses=KEYED, summary="Describe the service")
 async def info(request: Request, caller: Reader) -> InfoResponse:
     """Versions, models, limits and counts."""
-    service = service_of(request)
+    service = state_of(request)
     facts, settings = service.app.embedder.facts, service.settings
     return InfoResponse(
         name="bookwise",
@@ -149,7 +149,7 @@ async def info(request: Request, caller: Reader) -> InfoResponse:
     )
 
 
-async def _counts(service: Service, books: list[str]) -> Counts:
+async def _counts(service: ServiceState, books: list[str]) -> Counts:
     records = [record for book_id in books for record in await service.app.catalog.records(book_id)]
     return Counts(books=len(books), lessons=len(records), chunks=sum(record.chunk_count for record in records))
 
@@ -163,4 +163,4 @@ async def _counts(service: Service, books: list[str]) -> Counts:
 )
 async def metrics(request: Request, caller: Admin) -> Response:
     """Figures for Prometheus."""
-    return Response(service_of(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")
+    return Response(state_of(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

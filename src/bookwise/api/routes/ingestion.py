@@ -7,17 +7,16 @@ from typing import Annotated, Any, Literal, Self
 from fastapi import APIRouter, Body, Header, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
-from bookwise.api.access import Admin, require_book
+from bookwise.api.auth.access import Admin, require_book
 from bookwise.api.idempotency import IdempotentRoute
-from bookwise.api.ingesting import Difference
+from bookwise.api.job_runner import Difference
 from bookwise.api.problems import documented
-from bookwise.api.service import Service, service_of
+from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import Caller
 from bookwise.domain.errors import InvalidInput, NotFound, Unauthenticated
-from bookwise.domain.jobs import IngestionJob as Job
-from bookwise.domain.jobs import IngestionMode
-from bookwise.retrieval.choose import chosen_book
-from bookwise.schemas.books import IngestionJob, LessonReport
+from bookwise.domain.jobs import IngestionJob, IngestionMode
+from bookwise.retrieval.select_book import select_book
+from bookwise.schemas.books import IngestionJobReport, LessonReport
 from bookwise.schemas.wire import Shape
 
 DELIVERY_ID_MAX = 100
@@ -37,14 +36,14 @@ class TriggerRequest(Shape):
 class JobStatusResponse(Shape):
     """A job and what it has done with each lesson so far."""
 
-    job: IngestionJob
+    job: IngestionJobReport
     lessons: tuple[LessonReport, ...]
 
 
 class JobsResponse(Shape):
     """Newest first."""
 
-    jobs: tuple[IngestionJob, ...]
+    jobs: tuple[IngestionJobReport, ...]
 
 
 class UnreadableLesson(Shape):
@@ -82,7 +81,7 @@ class WebhookReceipt(Shape):
     """What became of a delivery. An accepted push shows the job that ingests it or that it waits for."""
 
     outcome: Literal["accepted", "duplicate", "ignored", "pong"]
-    job: IngestionJob | None = None
+    job: IngestionJobReport | None = None
 
 
 class _Repository(BaseModel):
@@ -129,21 +128,21 @@ Triggering = Annotated[TriggerRequest, Body(openapi_examples=EXAMPLES)]
 
 
 @router.post("/trigger", status_code=202, summary="Ingest a book again", responses=STARTED | documented(404, 409, 507))
-async def trigger(asked: Triggering, caller: Admin, request: Request, response: Response) -> IngestionJob:
+async def trigger(asked: Triggering, caller: Admin, request: Request, response: Response) -> IngestionJobReport:
     """Starts to ingest a book from where it was ingested before; the job runs on its own."""
     require_book(caller, asked.book_id)
-    job = await service_of(request).runner.trigger(asked.book_id, asked.mode)
+    job = await state_of(request).runner.trigger(asked.book_id, asked.mode)
     response.headers["Location"] = f"/ingestion/status/{job.job_id}"
-    return IngestionJob.of(job)
+    return IngestionJobReport.of(job)
 
 
 @router.get("/status/{job_id}", summary="Look up a job", responses=documented(404))
 async def status(job_id: int, caller: Admin, request: Request) -> JobStatusResponse:
     """A job, while it runs and after, with the outcome of each lesson."""
-    service = service_of(request)
+    service = state_of(request)
     job = await _visible(job_id, caller, service)
     lessons = await service.app.jobs.outcomes(job_id)
-    return JobStatusResponse(job=IngestionJob.of(job), lessons=tuple(map(LessonReport.of, lessons)))
+    return JobStatusResponse(job=IngestionJobReport.of(job), lessons=tuple(map(LessonReport.of, lessons)))
 
 
 @router.get("/jobs", summary="List the jobs", responses=documented(404))
@@ -156,26 +155,26 @@ async def jobs(
     """The newest jobs, of one book or of all."""
     if book_id is not None:
         require_book(caller, book_id)
-    store = service_of(request).app.jobs
+    store = state_of(request).app.jobs
     books: list[str | None] = [book_id] if book_id is not None else [*caller.books] or [None]
     found = [job for book in books for job in await store.jobs(book, limit=limit)]
     newest = sorted(found, key=lambda job: job.job_id, reverse=True)[:limit]
-    return JobsResponse(jobs=tuple(map(IngestionJob.of, newest)))
+    return JobsResponse(jobs=tuple(map(IngestionJobReport.of, newest)))
 
 
 @router.post("/jobs/{job_id}/cancel", status_code=202, summary="Cancel a job", responses=documented(404, 409, 507))
-async def cancel(job_id: int, caller: Admin, request: Request) -> IngestionJob:
+async def cancel(job_id: int, caller: Admin, request: Request) -> IngestionJobReport:
     """Ends a job after the lessons it is publishing; what is published stays."""
-    service = service_of(request)
+    service = state_of(request)
     await _visible(job_id, caller, service)
-    return IngestionJob.of(await service.runner.cancel(job_id))
+    return IngestionJobReport.of(await service.runner.cancel(job_id))
 
 
 @router.get("/changes", summary="Preview the next ingest", responses=documented(404))
 async def changes(book_id: BookId, caller: Admin, request: Request) -> ChangesResponse:
     """What an ingest would do now: new, modified and deleted lessons."""
     require_book(caller, book_id)
-    return ChangesResponse.of(book_id, await service_of(request).runner.changes(book_id))
+    return ChangesResponse.of(book_id, await state_of(request).runner.changes(book_id))
 
 
 @router.post(
@@ -194,7 +193,7 @@ async def github_webhook(
     x_github_delivery: Annotated[str, Header()] = "",
 ) -> WebhookReceipt:
     """A push to the configured branch ingests the book; the signature takes the place of a key."""
-    service = service_of(request)
+    service = state_of(request)
     body = await request.body()
     _require_signature(x_hub_signature_256, body, _secret(service))
     if x_github_event == "ping":
@@ -205,7 +204,9 @@ async def github_webhook(
     return await _delivered(x_github_delivery, book_id, service, response)
 
 
-async def _delivered(delivery_id: str, book_id: str | None, service: Service, response: Response) -> WebhookReceipt:
+async def _delivered(
+    delivery_id: str, book_id: str | None, service: ServiceState, response: Response
+) -> WebhookReceipt:
     if not 0 < len(delivery_id) <= DELIVERY_ID_MAX:
         raise InvalidInput("X-GitHub-Delivery is missing or too long.", advice="Send it as GitHub does.")
     deliveries = service.runner.deliveries
@@ -213,15 +214,15 @@ async def _delivered(delivery_id: str, book_id: str | None, service: Service, re
         response.status_code = 200
         return WebhookReceipt(outcome="duplicate")
     try:
-        chosen = book_id or (await chosen_book(service.app.catalog, None)).id
+        chosen = book_id or (await select_book(service.app.catalog, None)).id
         job = await service.runner.trigger_latest(chosen)
     except BaseException:
         deliveries.forget(delivery_id)  # GitHub's second try comes with the same id
         raise
-    return WebhookReceipt(outcome="accepted", job=IngestionJob.of(job))
+    return WebhookReceipt(outcome="accepted", job=IngestionJobReport.of(job))
 
 
-def _secret(service: Service) -> str:
+def _secret(service: ServiceState) -> str:
     """What GitHub signs with; without a repository of our own there is nothing to be told about."""
     settings = service.settings
     if settings.github_webhook_secret is None or not settings.github_repository:
@@ -244,7 +245,7 @@ def _push_from(body: bytes) -> _Push:
         ) from error
 
 
-def _is_ours(push: _Push, service: Service) -> bool:
+def _is_ours(push: _Push, service: ServiceState) -> bool:
     settings = service.settings
     return (
         push.repository.full_name.lower() == (settings.github_repository or "").lower()
@@ -253,7 +254,7 @@ def _is_ours(push: _Push, service: Service) -> bool:
     )
 
 
-async def _visible(job_id: int, caller: Caller, service: Service) -> Job:
+async def _visible(job_id: int, caller: Caller, service: ServiceState) -> IngestionJob:
     """A job of a book that the caller may not see does not exist for them."""
     job = await service.app.jobs.job(job_id)
     if not caller.may_see(job.book_id):

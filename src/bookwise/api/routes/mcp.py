@@ -9,11 +9,11 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Receive, Scope, Send
 
-from bookwise.api.access import Reader
-from bookwise.api.limits import Limited
-from bookwise.api.noting import Asking, noted
-from bookwise.api.service import Service
-from bookwise.api.tools import tool_server
+from bookwise.api.answer_log import ChatTurn, log_answer
+from bookwise.api.auth.access import Reader
+from bookwise.api.auth.rate_limit import Limited
+from bookwise.api.mcp_tools import tool_server
+from bookwise.api.state import ServiceState
 from bookwise.domain.access import Caller
 from bookwise.domain.answers import AnswerEvent, Question
 
@@ -26,10 +26,10 @@ def mount_mcp(app: FastAPI) -> None:
 
 @asynccontextmanager
 async def mcp_lifespan(app: Any) -> AsyncIterator[None]:
-    service: Service = app.state.service
+    service: ServiceState = app.state.service
 
     def note(events: AsyncGenerator[AnswerEvent], question: Question, caller: Caller) -> AsyncGenerator[AnswerEvent]:
-        return noted(events, Asking(question=question, owner=caller.owner), service)
+        return log_answer(events, ChatTurn(question=question, owner=caller.owner), service)
 
     server = tool_server(lambda: nullcontext(service.kit), service.settings, _caller_of, note=note)
     app.state.mcp = StreamableHTTPSessionManager(

@@ -12,22 +12,22 @@ from uuid import uuid4
 from fastapi import APIRouter, Body, Path, Request, Response
 from fastapi.responses import JSONResponse
 
-from bookwise.answering import phrases
+from bookwise.answering import messages
 from bookwise.answering.ask import ask, final
-from bookwise.answering.marks import marks
-from bookwise.api.access import Reader
-from bookwise.api.limits import limiter_of
-from bookwise.api.noting import Asking, noted
+from bookwise.answering.grounding.citation_marks import citation_marks
+from bookwise.api.answer_log import ChatTurn, log_answer
+from bookwise.api.auth.access import Reader
+from bookwise.api.auth.rate_limit import limiter_of
 from bookwise.api.problems import Problem, documented
 from bookwise.api.routes.books import book_for, visible
-from bookwise.api.service import Service, service_of
 from bookwise.api.sse import EventStream, Frame
+from bookwise.api.state import ServiceState, state_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
-from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, EvidenceFound, Passage, Question, Said
+from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, EvidenceFound, Passage, Question, TextDelta
 from bookwise.domain.books import Book
 from bookwise.domain.errors import ModelUnavailable
-from bookwise.schemas.answers import Account, account_of
+from bookwise.schemas.answers import AnswerSummary, summarize_answer
 from bookwise.schemas.completions import (
     CLOSEST,
     RULE,
@@ -70,7 +70,7 @@ Completing = Annotated[CompletionRequest, Body(openapi_examples=EXAMPLES)]
 @router.post("/chat/completions", response_model=None, responses=COMPLETIONS, summary="Complete a chat from a book")
 async def complete(asked: Completing, request: Request, caller: Reader) -> Response:
     """Answers the last user message from the book that `model` names, with its sources below."""
-    service = service_of(request)
+    service = state_of(request)
     book = await _book(asked.model, service, caller)
     text, history = asked.split()
     question = Question(
@@ -79,9 +79,9 @@ async def complete(asked: Completing, request: Request, caller: Reader) -> Respo
         top_k=service.settings.agent_top_k,
         threshold=service.settings.agent_score_threshold,
     )
-    asking = Asking(question=question, owner=caller.owner)
+    asking = ChatTurn(question=question, owner=caller.owner)
     completion = Completion(book_id=book.id, answer_id=asking.answer_id)
-    events = noted(ask(question, service.kit, history=history), asking, service)
+    events = log_answer(ask(question, service.kit, history=history), asking, service)
     if not asked.stream:
         async with aclosing(events):
             return JSONResponse(completion.whole(_account(await final(events))))
@@ -99,7 +99,7 @@ async def complete(asked: Completing, request: Request, caller: Reader) -> Respo
 @router.get("/models", summary="List the books as models")
 async def models(request: Request, caller: Reader) -> ModelList:
     """The books the caller may see."""
-    service = service_of(request)
+    service = state_of(request)
     books = await visible(service, caller).books()
     return ModelList(data=tuple([await _model(book, service) for book in books]))
 
@@ -107,25 +107,25 @@ async def models(request: Request, caller: Reader) -> ModelList:
 @router.get("/models/{model}", summary="Look up a book as a model", responses=documented(404))
 async def model(model: Annotated[str, Path(max_length=200)], request: Request, caller: Reader) -> ModelCard:
     """One book the caller may see."""
-    service = service_of(request)
+    service = state_of(request)
     return await _model(await _book(model, service, caller), service)
 
 
-async def _book(model: str, service: Service, caller: Caller) -> Book:
+async def _book(model: str, service: ServiceState, caller: Caller) -> Book:
     """The book a model's name means: `bookwise`, `bookwise:ID` or `ID`."""
     name, _, book_id = model.partition(":")
     return await book_for(caller, book_id or None if name == ANY_BOOK else model, service)
 
 
-async def _model(book: Book, service: Service) -> ModelCard:
+async def _model(book: Book, service: ServiceState) -> ModelCard:
     moments = [moment for moment in await service.app.catalog.last_ingested(book.id) if moment]
     created = int(max(moments).timestamp()) if moments else 0
     return ModelCard(id=book.id, created=created, owned_by=ANY_BOOK, name=book.title)
 
 
-def _account(answer: Answer) -> Account:
+def _account(answer: Answer) -> AnswerSummary:
     """What can be told of an answer; `ModelUnavailable` for one that was cut off: half of it is no completion."""
-    told = account_of(answer)
+    told = summarize_answer(answer)
     if told.outcome == "interrupted":
         raise ModelUnavailable(told.reason or "", "The answer was cut off.", advice="Ask again.")
     return told
@@ -140,7 +140,7 @@ class Completion:
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time()))
 
-    def whole(self, told: Account) -> dict[str, Any]:
+    def whole(self, told: AnswerSummary) -> dict[str, Any]:
         message = {
             "role": "assistant",
             "content": told.text + below(told),
@@ -156,31 +156,31 @@ class Completion:
         opened = False
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, EvidenceFound | Said) and not opened:
+                if isinstance(event, EvidenceFound | TextDelta) and not opened:
                     opened = True
                     yield self._chunk({"role": "assistant", "content": ""})
-                if isinstance(event, Said):
+                if isinstance(event, TextDelta):
                     yield self._chunk({"content": event.text})
                 if isinstance(event, AnswerFinished):
                     for chunk in self._closing(_account(event.answer), with_usage=with_usage):
                         yield chunk
 
-    def _closing(self, told: Account, *, with_usage: bool) -> Iterator[dict[str, Any]]:
+    def _closing(self, told: AnswerSummary, *, with_usage: bool) -> Iterator[dict[str, Any]]:
         if listed := below(told):
             yield self._chunk({"content": listed, "annotations": annotations(told)})
         yield {**self._chunk({}, finish=_finish(told)), "bookwise": self._facts(told)}
         if with_usage:
             yield self._object("chat.completion.chunk", [], usage=_usage(told))
 
-    def _facts(self, told: Account) -> dict[str, Any]:
+    def _facts(self, told: AnswerSummary) -> dict[str, Any]:
         """What a program cannot read from the text."""
         return {
             "answer_id": self.answer_id,
             "outcome": told.outcome,
             "reason": told.reason,
             "confidence": told.confidence.level,
-            "engine": told.made.engine,
-            "degraded": told.made.degraded,
+            "engine": told.meta.engine,
+            "degraded": told.meta.degraded,
         }
 
     def _chunk(self, delta: Mapping[str, Any], *, finish: str | None = None) -> dict[str, Any]:
@@ -192,7 +192,7 @@ class Completion:
         return {**head, "choices": choices, **more}
 
 
-def below(told: Account) -> str:
+def below(told: AnswerSummary) -> str:
     """The places an answer cites, or those closest to a refusal, as a Markdown list; empty when there are none."""
     passages = [citation.passage for citation in told.citations] or told.nearest
     if not passages:
@@ -205,7 +205,7 @@ def below(told: Account) -> str:
 
 def _link(passage: Passage) -> str:
     where = passage.chunk.locator
-    title = _plain(phrases.title(passage))
+    title = _plain(messages.title(passage))
     return f"[{title}](<{where.url}>)" if _is_web(where.url) else f"{title} ({_plain(where.source_file)})"
 
 
@@ -218,7 +218,7 @@ def _is_web(url: str) -> bool:
     return url.startswith(("https://", "http://")) and not set(url) & set("<> \n")
 
 
-def annotations(told: Account) -> list[dict[str, Any]]:
+def annotations(told: AnswerSummary) -> list[dict[str, Any]]:
     """Where the text cites a published place, and which."""
     cited = {citation.number: citation.passage for citation in told.citations}
     return [
@@ -227,25 +227,25 @@ def annotations(told: Account) -> list[dict[str, Any]]:
             "url_citation": {
                 "start_index": mark.start,
                 "end_index": mark.end,
-                "title": phrases.title(cited[number]),
+                "title": messages.title(cited[number]),
                 "url": cited[number].chunk.locator.url,
             },
         }
-        for mark in marks(told.text, list(cited.values()))
+        for mark in citation_marks(told.text, list(cited.values()))
         for number in mark.numbers
         if _is_web(cited[number].chunk.locator.url)
     ]
 
 
-def _finish(told: Account) -> str:
+def _finish(told: AnswerSummary) -> str:
     if told.outcome == "blocked":
         return "content_filter"
-    return "length" if told.made.truncated else "stop"
+    return "length" if told.meta.truncated else "stop"
 
 
-def _usage(told: Account) -> dict[str, int]:
+def _usage(told: AnswerSummary) -> dict[str, int]:
     """What a language model was asked for; zero without one."""
-    used = told.made.usage
+    used = told.meta.usage
     return {
         "prompt_tokens": used.prompt_tokens,
         "completion_tokens": used.completion_tokens,

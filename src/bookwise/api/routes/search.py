@@ -5,10 +5,10 @@ from uuid import UUID
 
 from fastapi import APIRouter, Body, Query, Request
 
-from bookwise.api.access import Reader
+from bookwise.api.auth.access import Reader
 from bookwise.api.problems import documented
 from bookwise.api.routes.books import book_for, visible
-from bookwise.api.service import Service, service_of
+from bookwise.api.state import ServiceState, state_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
 from bookwise.domain.answers import QUESTION_MAX
@@ -16,7 +16,7 @@ from bookwise.domain.books import Chunk
 from bookwise.domain.errors import InvalidInput, NotFound
 from bookwise.retrieval import read
 from bookwise.retrieval.search import search as find
-from bookwise.schemas.books import DocumentChunk, SearchQuery, SearchResponse
+from bookwise.schemas.books import DocumentChunk, SearchRequest, SearchResponse
 from bookwise.schemas.wire import Shape
 
 router = APIRouter(tags=["search"], route_class=StrictRoute)
@@ -64,12 +64,12 @@ class LessonResponse(Shape):
 
 @router.post("/search", summary="Search a book", responses=documented(404))
 async def search(
-    request: Request, caller: Reader, wanted: Annotated[SearchQuery, Body(openapi_examples=EXAMPLES)]
+    request: Request, caller: Reader, wanted: Annotated[SearchRequest, Body(openapi_examples=EXAMPLES)]
 ) -> SearchResponse:
     """The passages of one book that fit best. Without `book_id`: the only book, or the default one."""
     if len(wanted.text) > QUESTION_MAX:
         raise InvalidInput(f"text has {len(wanted.text):,} characters; at most {QUESTION_MAX:,} are read.")
-    service = service_of(request)
+    service = state_of(request)
     named = wanted.book_id if "book_id" in wanted.model_fields_set else None
     book = await book_for(caller, named, service)
     found = await find(wanted.model_copy(update={"book_id": book.id}).query(), service.app.search_kit)
@@ -87,7 +87,7 @@ async def context(
     after: Annotated[int, NEIGHBOURS] = 1,
 ) -> ContextResponse:
     """A chunk with its neighbours; it stops at the ends of the lesson."""
-    service = service_of(request)
+    service = state_of(request)
     found = await read.context(
         None, str(chunk_id), before=before, after=after, index=service.app.index, catalog=service.app.catalog
     )
@@ -116,11 +116,11 @@ async def lesson(
     book_id: Annotated[str | None, Query(max_length=64, description="Default: whichever book has it.")] = None,
 ) -> LessonResponse:
     """A whole lesson."""
-    service = service_of(request)
+    service = state_of(request)
     return LessonResponse.of(await _lesson(str(parent_doc_id), caller, book_id, service))
 
 
-async def _lesson(lesson_id: str, caller: Caller, book_id: str | None, service: Service) -> tuple[Chunk, ...]:
+async def _lesson(lesson_id: str, caller: Caller, book_id: str | None, service: ServiceState) -> tuple[Chunk, ...]:
     shelf = visible(service, caller)
     books = [await shelf.book(book_id)] if book_id is not None else await shelf.books()
     for book in books:

@@ -5,9 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
-from bookwise.api.access import Reader
+from bookwise.api.auth.access import Reader
 from bookwise.api.problems import documented
-from bookwise.api.service import service_of
+from bookwise.api.state import state_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.schemas.chat import ConversationThread, Message
 from bookwise.schemas.wire import SessionId, Shape
@@ -32,7 +32,7 @@ class HistoryResponse(Shape):
 @router.get("/{session_id}", summary="Read a session", responses=documented(404))
 async def session(session_id: SessionId, request: Request, caller: Reader) -> ConversationThread:
     """The thread with its newest messages, at most 50."""
-    threads = service_of(request).app.threads
+    threads = state_of(request).app.threads
     return ConversationThread.of(await threads.thread(session_id, owner=caller.owner))
 
 
@@ -45,7 +45,7 @@ async def history(
     offset: Annotated[int, Query(ge=0, le=MESSAGES_MAX, description="Count from the oldest message.")] = 0,
 ) -> HistoryResponse:
     """All messages of the thread, page by page."""
-    threads = service_of(request).app.threads
+    threads = state_of(request).app.threads
     messages = await threads.history(session_id, owner=caller.owner, limit=MESSAGES_MAX)
     return HistoryResponse(
         session_id=session_id,
@@ -59,4 +59,4 @@ async def history(
 @router.delete("/{session_id}", status_code=204, summary="Delete a session", responses=documented(404, 507))
 async def remove(session_id: SessionId, request: Request, caller: Reader) -> None:
     """Deletes the thread with everything in it, for good."""
-    await service_of(request).app.threads.remove(session_id, owner=caller.owner)
+    await state_of(request).app.threads.remove(session_id, owner=caller.owner)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from bookwise.domain.jobs import LeftOut
+from bookwise.domain.jobs import SkippedFile
 from bookwise.ingestion.discovery.globs import matches, matches_any
 from bookwise.ingestion.discovery.names import stem
 from bookwise.ingestion.discovery.profile import BookProfile
@@ -23,11 +23,13 @@ _TEMPLATE = re.compile(r"_?(?:(?:lesson|chapter|module|page|doc)[-_])?template",
 _OLDER_VERSION = re.compile(r"(?:^|/)(?:[a-z0-9-]+_)?versioned_docs/")
 
 
-def admit(tree: Tree, site: Site, profile: BookProfile, mirrors: Mapping[str, str]) -> tuple[list[str], list[LeftOut]]:
+def admit(
+    tree: Tree, site: Site, profile: BookProfile, mirrors: Mapping[str, str]
+) -> tuple[list[str], list[SkippedFile]]:
     """The lessons, and every other file that looks like one with the rule that leaves it out."""
     listed = {entry.name for entry in site.listed}
     lessons: list[str] = []
-    left_out: list[LeftOut] = []
+    left_out: list[SkippedFile] = []
     for name in tree.raw_paths:
         if format_of(name) is None or name in site.own_files:
             continue
@@ -37,7 +39,7 @@ def admit(tree: Tree, site: Site, profile: BookProfile, mirrors: Mapping[str, st
         if why is None:
             lessons.append(name)
         elif why[0]:
-            left_out.append(LeftOut(source_file=name, rule=why[0], detail=why[1]))
+            left_out.append(SkippedFile(source_file=name, rule=why[0], detail=why[1]))
     return lessons, left_out
 
 

@@ -4,8 +4,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bookwise.domain.books import Audience, Place
-from bookwise.domain.jobs import Unreadable
+from bookwise.domain.books import Audience, LessonPosition
+from bookwise.domain.jobs import UnreadableFile
 from bookwise.ingestion.discovery.facts import NO_FACTS, Facts
 from bookwise.ingestion.discovery.globs import matches
 from bookwise.ingestion.discovery.path_claims import PathClaim, branching_folders, claim_from_path
@@ -28,7 +28,7 @@ class Unplaced:
 class Numbered:
     """A lesson's place, and whether it was given and claimed by no other."""
 
-    place: Place
+    place: LessonPosition
     is_given: bool
 
 
@@ -37,12 +37,12 @@ class Numbering:
     """The places of a book's lessons, by source file."""
 
     places: dict[str, Numbered] = field(default_factory=dict)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    unreadable: list[UnreadableFile] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Draft:
+class _NumberDraft:
     """A place with holes: None is filled by counting."""
 
     source_file: str
@@ -70,7 +70,7 @@ def number_lessons(lessons: Sequence[Unplaced], profile: BookProfile) -> Numberi
     result = Numbering(warnings=_unknown_modules(drafts, profile))
     for draft in drafts:
         name = draft.source_file
-        place = Place(module=draft.module, chapter=chapters[name], lesson=numbers[name])
+        place = LessonPosition(module=draft.module, chapter=chapters[name], lesson=numbers[name])
         result.places[name] = Numbered(place=place, is_given=draft.is_complete)
         result.unreadable.extend(_out_of_range(draft, profile))
     _keep_first_claimants(result)
@@ -95,7 +95,7 @@ def _rules_for(source_file: str, profile: BookProfile) -> list[Rule]:
     return [rule for rule in profile.rules if matches(rule.path, source_file)]
 
 
-def _draft(lesson: Unplaced, path: PathClaim, profile: BookProfile) -> _Draft:
+def _draft(lesson: Unplaced, path: PathClaim, profile: BookProfile) -> _NumberDraft:
     rules = _rules_for(lesson.source_file, profile)
     modules = [path.module, lesson.facts.module, *(rule.module for rule in rules)]
     chapters = [path.chapter, lesson.facts.chapter, *(rule.chapter for rule in rules)]
@@ -106,7 +106,7 @@ def _draft(lesson: Unplaced, path: PathClaim, profile: BookProfile) -> _Draft:
     named = [module for module in modules if module]
     given = next((known for module in named if (known := _known(module, profile))), None)
     module = given or _known(path.suggested_module or "", profile)
-    return _Draft(
+    return _NumberDraft(
         source_file=lesson.source_file,
         module=module or profile.default_module,
         is_module_given=given is not None or (bool(profile.modules) and module is not None),
@@ -131,7 +131,7 @@ def _known(module: str, profile: BookProfile) -> str | None:
     return near[0] if len(near) == 1 else None
 
 
-def _unknown_modules(drafts: Sequence[_Draft], profile: BookProfile) -> list[str]:
+def _unknown_modules(drafts: Sequence[_NumberDraft], profile: BookProfile) -> list[str]:
     strays: dict[str, list[str]] = defaultdict(list)
     for draft in drafts:
         if draft.unknown_module:
@@ -144,7 +144,7 @@ def _unknown_modules(drafts: Sequence[_Draft], profile: BookProfile) -> list[str
     ]
 
 
-def _out_of_range(draft: _Draft, profile: BookProfile) -> list[Unreadable]:
+def _out_of_range(draft: _NumberDraft, profile: BookProfile) -> list[UnreadableFile]:
     for what, number, top in (
         ("chapter", draft.chapter, profile.chapter_max),
         ("lesson", draft.lesson, profile.lesson_max),
@@ -153,11 +153,11 @@ def _out_of_range(draft: _Draft, profile: BookProfile) -> list[Unreadable]:
         if draft.is_readable and number is not None and not 0 <= number <= largest:
             message = f"Its {what} number is {number}; in this book it must be between 0 and {largest}."
             reason = "number-out-of-range"
-            return [Unreadable(source_file=draft.source_file, reason=reason, message=message)]
+            return [UnreadableFile(source_file=draft.source_file, reason=reason, message=message)]
     return []
 
 
-def _chapters(drafts: Sequence[_Draft], top: int | None) -> dict[str, int]:
+def _chapters(drafts: Sequence[_NumberDraft], top: int | None) -> dict[str, int]:
     """Given chapter numbers; 0 for lessons beside the chapters; the rest counted on after the given ones."""
     last: dict[str, int] = defaultdict(int)
     for draft in drafts:
@@ -176,7 +176,7 @@ def _chapters(drafts: Sequence[_Draft], top: int | None) -> dict[str, int]:
     }
 
 
-def _lessons(drafts: Sequence[_Draft], chapters: dict[str, int], top: int | None) -> dict[str, int]:
+def _lessons(drafts: Sequence[_NumberDraft], chapters: dict[str, int], top: int | None) -> dict[str, int]:
     """Given lesson numbers; 0 for the head of a chapter; the rest counted on after the given ones."""
     last: dict[tuple[str, int], int] = defaultdict(int)
     for draft in drafts:
@@ -199,7 +199,7 @@ def _capped(number: int, top: int | None) -> int:
 
 
 def _keep_first_claimants(result: Numbering) -> None:
-    claimed: dict[Place, str] = {}
+    claimed: dict[LessonPosition, str] = {}
     for name in sorted(result.places):
         numbered = result.places[name]
         if not numbered.is_given:

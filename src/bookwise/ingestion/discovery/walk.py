@@ -12,7 +12,7 @@ from urllib.parse import quote_from_bytes
 
 from bookwise.domain.books import LessonFormat
 from bookwise.domain.errors import BadLesson
-from bookwise.domain.jobs import LeftOut, Unreadable
+from bookwise.domain.jobs import SkippedFile, UnreadableFile
 from bookwise.ingestion.discovery.reading import is_inside, read_inside
 from bookwise.ingestion.parsing.decode import decode
 
@@ -60,8 +60,8 @@ class Tree:
     root: Path
     raw_paths: dict[str, bytes]  #: name → path on disk, relative to the root
     linked: frozenset[str] = frozenset()  #: names that lead over a link
-    left_out: tuple[LeftOut, ...] = ()
-    unreadable: tuple[Unreadable, ...] = ()
+    left_out: tuple[SkippedFile, ...] = ()
+    unreadable: tuple[UnreadableFile, ...] = ()
 
     def has(self, name: str) -> bool:
         return name in self.raw_paths
@@ -94,8 +94,8 @@ class _Walk:
     root: bytes
     raw_paths: dict[str, bytes] = field(default_factory=dict)
     linked: set[str] = field(default_factory=set)
-    left_out: list[LeftOut] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    left_out: list[SkippedFile] = field(default_factory=list)
+    unreadable: list[UnreadableFile] = field(default_factory=list)
     entered_by_link: set[bytes] = field(default_factory=set)
 
     def enter(self, folder: _Folder) -> Iterator[_Folder]:
@@ -105,7 +105,7 @@ class _Walk:
         except OSError as error:
             reason = "permission" if isinstance(error, PermissionError) else "unreadable"
             message = f"The folder {folder.name} cannot be read: {error.strerror}."
-            self.unreadable.append(Unreadable(source_file=folder.name, reason=reason, message=message))
+            self.unreadable.append(UnreadableFile(source_file=folder.name, reason=reason, message=message))
             return
         is_project = not folder.raw or any(_is_project_file(raw) for raw in entries)
         for raw, name in source_names(entries).items():
@@ -163,7 +163,7 @@ class _Walk:
             yield from self._folder(target, child.name.rpartition("/")[2], is_project=False)
 
     def _leave_out(self, name: str, rule: str, detail: str) -> None:
-        self.left_out.append(LeftOut(source_file=name, rule=rule, detail=detail))
+        self.left_out.append(SkippedFile(source_file=name, rule=rule, detail=detail))
 
 
 def walk(root: Path) -> Tree:

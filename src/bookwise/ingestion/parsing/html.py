@@ -47,7 +47,7 @@ def html_pieces(text: str) -> tuple[str, list[Piece]]:
     root = next((found for query in _CONTENT if (found := tree.css_first(query))), None)
     name = _SITE_NAME.split(_squeezed(title.text()) if title else "")[0]
     try:
-        return name, list(_Reading(root).pieces(root)) if root is not None else []
+        return name, list(_HtmlReader(root).pieces(root)) if root is not None else []
     except RecursionError as error:
         raise BadLesson("too-deep", "The page is nested too deeply.") from error
 
@@ -65,7 +65,7 @@ def _squeezed(text: str) -> str:
     return " ".join(text.split())
 
 
-class _Reading:
+class _HtmlReader:
     """One walk over the main content of a page."""
 
     def __init__(self, root: LexborNode) -> None:

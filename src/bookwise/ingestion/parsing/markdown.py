@@ -39,10 +39,10 @@ def markdown_pieces(text: str, dialect: Dialect) -> list[Piece]:
     A list is one block with all it holds, except for long code, which stands between two blocks of the
     list. Quotes, notes, tabs and components hold ordinary blocks; indented code gets a fence.
     """
-    return list(_Reading(dialect).pieces(text))
+    return list(_MarkdownReader(dialect).pieces(text))
 
 
-class _Reading:
+class _MarkdownReader:
     """One walk over the tokens of a text."""
 
     def __init__(self, dialect: Dialect, depth: int = 0) -> None:
@@ -141,7 +141,7 @@ class _Reading:
         directive = _DIRECTIVE.match(info) if self._dialect.directives or token.markup[0] == ":" else None
         if info == "mdx-code-block" and self._dialect.jsx:
             # Docusaurus unwraps this fence: it hides MDX from tools that only know Markdown.
-            yield from _Reading(self._dialect, self._depth + 1).pieces(token.content)
+            yield from _MarkdownReader(self._dialect, self._depth + 1).pieces(token.content)
         elif directive is None:
             yield from self._code(token.content, info, token.markup)
         else:
@@ -158,7 +158,7 @@ class _Reading:
                 yield Block(kind="math", text=f"$$\n{body.strip()}\n$$")
             case "text":
                 yield from _text([title_of(name, argument)])
-                yield from _Reading(self._dialect, self._depth + 1).pieces(body)
+                yield from _MarkdownReader(self._dialect, self._depth + 1).pieces(body)
 
     def _html(self, token: Token) -> Iterator[Piece]:
         source = without_scripts("\n".join(self._included_out(token.content)))

@@ -23,13 +23,13 @@ def restructured_pieces(text: str) -> list[Piece]:
     """Headings and blocks of a reStructuredText lesson."""
     tree = doctree(text)
     try:
-        pieces = list(_Reading(tree).pieces(tree, 0))
+        pieces = list(_RstReader(tree).pieces(tree, 0))
     except RecursionError as error:
         raise BadLesson("too-deep", "The lesson is nested too deeply.", advice="Flatten it.") from error
     return pieces
 
 
-class _Reading:
+class _RstReader:
     """One walk over the tree of a lesson."""
 
     def __init__(self, tree: nodes.document) -> None:

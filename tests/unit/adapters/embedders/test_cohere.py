@@ -4,7 +4,7 @@ import pytest
 from pydantic import SecretStr
 
 from bookwise.adapters.embedders.cohere import CALIBRATION, CohereEmbedder, float_rows
-from bookwise.adapters.embedders.service import Patience
+from bookwise.adapters.embedders.service import EmbeddingTimeouts
 from bookwise.domain.errors import EmbedderUnavailable, Misconfigured
 from tests.support.scripted_http import Reply, Request, Server, answering, scripted
 from tests.support.stopped_time import StoppedTime
@@ -20,7 +20,9 @@ def reply(*rows: object) -> Reply:
 
 def embedder(server: Server, *, size: int = 2) -> CohereEmbedder:
     time = StoppedTime()
-    return CohereEmbedder(KEY, base_url=server.url, size=size, patience=Patience(sleep=time.sleep, clock=time.clock))
+    return CohereEmbedder(
+        KEY, base_url=server.url, size=size, patience=EmbeddingTimeouts(sleep=time.sleep, clock=time.clock)
+    )
 
 
 def numbered(request: Request) -> Reply:

@@ -4,7 +4,7 @@ import pytest
 from pydantic import SecretStr
 
 from bookwise.adapters.embedders.openai import CALIBRATION, OpenAIEmbedder, rows_by_index
-from bookwise.adapters.embedders.service import Patience
+from bookwise.adapters.embedders.service import EmbeddingTimeouts
 from bookwise.domain.errors import EmbedderUnavailable, Misconfigured
 from tests.support.scripted_http import Reply, Request, Server, answering, scripted
 from tests.support.stopped_time import StoppedTime
@@ -25,7 +25,7 @@ def reply(*entries: object) -> Reply:
 
 def embedder(server: Server, *, size: int = 2, time: StoppedTime | None = None) -> OpenAIEmbedder:
     time = time or StoppedTime()
-    patience = Patience(sleep=time.sleep, clock=time.clock)
+    patience = EmbeddingTimeouts(sleep=time.sleep, clock=time.clock)
     return OpenAIEmbedder(KEY, base_url=f"{server.url}/v1", size=size, patience=patience)
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from bookwise.adapters.openai.agent import HELD_BACK, AgentAnswerer
 from bookwise.answering.prompts import agent_instructions
-from bookwise.answering.tool import RETRIEVAL_TOOL, TOOL_ALIAS
-from bookwise.domain.answers import Passage, Said, SearchStarted, Usage
+from bookwise.answering.retrieval_tool import RETRIEVAL_TOOL, TOOL_ALIAS
+from bookwise.domain.answers import Passage, SearchStarted, TextDelta, Usage
 from bookwise.domain.errors import InvalidInput
 from tests.support.scripted_http import Reply, Server, scripted
 from tests.support.scripted_model import (
@@ -42,7 +42,7 @@ async def test_the_agent_searches_the_book_and_answers_from_what_it_found() -> N
     book = Searches()
     call = tool_calls((TOOL, '{"query": "loops", "top_k": 3, "similarity_threshold": 0.25}'))
     result, server = await asked(call, says("A loop ", "repeats [1]."), retrieve=book)
-    assert result.events[:-1] == [SearchStarted(query="loops", top_k=3), Said(text="A loop repeats [1].")]
+    assert result.events[:-1] == [SearchStarted(query="loops", top_k=3), TextDelta(text="A loop repeats [1].")]
     assert book.asked == [("loops", 3, 0.25)]
     assert result.written.usage == Usage(prompt_tokens=22, completion_tokens=14, calls=2)
     assert result.written.model == MODEL
@@ -104,7 +104,7 @@ async def test_what_is_said_before_a_search_is_not_part_of_the_answer() -> None:
 async def test_a_long_answer_streams_once_it_is_longer_than_what_is_held_back() -> None:
     words = ["x" * HELD_BACK, "a", "b", "c"]
     result, _ = await asked(searches("loops"), says(*words))
-    assert [event.text for event in result.events if isinstance(event, Said)] == ["x" * HELD_BACK + "a", "b", "c"]
+    assert [event.text for event in result.events if isinstance(event, TextDelta)] == ["x" * HELD_BACK + "a", "b", "c"]
 
 
 async def test_a_long_answer_is_seen_while_the_model_still_writes() -> None:
@@ -112,7 +112,7 @@ async def test_a_long_answer_is_seen_while_the_model_still_writes() -> None:
     async with scripted(writing) as server, model_client(server.url) as client:
         answer: Any = AgentAnswerer(client).answer(task())
         with anyio.fail_after(5):
-            assert await anext(answer) == Said(text="x" * 500)
+            assert await anext(answer) == TextDelta(text="x" * 500)
         await answer.aclose()
 
 

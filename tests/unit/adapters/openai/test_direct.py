@@ -7,7 +7,7 @@ from pydantic import SecretStr
 from bookwise.adapters.openai.client import ModelClient
 from bookwise.adapters.openai.direct import DirectAnswerer
 from bookwise.answering.prompts import direct_messages
-from bookwise.domain.answers import Said, Usage
+from bookwise.domain.answers import TextDelta, Usage
 from bookwise.domain.errors import Misconfigured
 from tests.support.scripted_http import Reply, Request, answering, scripted
 from tests.support.scripted_model import KEY, MODEL, message, model_client, outcome, says, task
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 async def test_the_words_of_the_model_come_as_they_are_said_and_the_figures_last() -> None:
     async with scripted(says("A loop ", "repeats [1].", tokens=(120, 9))) as server, model_client(server.url) as client:
         result = await outcome(DirectAnswerer(client), task())
-    assert result.events[:-1] == [Said(text="A loop "), Said(text="repeats [1].")]
+    assert result.events[:-1] == [TextDelta(text="A loop "), TextDelta(text="repeats [1].")]
     assert result.written.usage == Usage(prompt_tokens=120, completion_tokens=9, calls=1)
     assert result.written.model == MODEL
     assert not result.written.truncated

@@ -22,7 +22,7 @@ def test_an_absent_package_is_named_with_what_installs_it(package: str) -> None:
 def test_the_core_needs_neither_package() -> None:
     code = (
         "import sys\n"
-        "import bookwise.answering.prompts, bookwise.answering.tool\n"
+        "import bookwise.answering.prompts, bookwise.answering.retrieval_tool\n"
         "assert not {'openai', 'agents', 'httpx2'} & sys.modules.keys()\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

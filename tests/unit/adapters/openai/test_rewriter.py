@@ -3,7 +3,7 @@
 import anyio
 import pytest
 
-from bookwise.adapters.openai.client import Patience
+from bookwise.adapters.openai.client import ModelTimeouts
 from bookwise.adapters.openai.direct import REWRITE_WITHIN, ModelRewriter
 from bookwise.domain.errors import ModelUnavailable
 from tests.support.scripted_http import Reply, scripted
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.anyio
 HISTORY = [message("user", "What is a topic?"), message("assistant", "A named bus [1].")]
 
 
-async def rewritten(*replies: Reply, patience: Patience | None = None, within: float = 30.0) -> str:
+async def rewritten(*replies: Reply, patience: ModelTimeouts | None = None, within: float = 30.0) -> str:
     async with scripted(*replies) as server, model_client(server.url, patience) as client:
         deadline = anyio.current_time() + within
         return await ModelRewriter(client).standalone("How do I create one?", HISTORY, deadline=deadline)

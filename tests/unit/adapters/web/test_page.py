@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bookwise.adapters.web.page import asks_not_to_be_indexed, glance, utf8
+from bookwise.adapters.web.page import asks_not_to_be_indexed, summarize_page, utf8
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ from bookwise.adapters.web.page import asks_not_to_be_indexed, glance, utf8
     ],
 )
 def test_the_title_is_the_main_heading_or_else_the_title_of_the_page(page: str, title: str) -> None:
-    assert glance(page).title == title
+    assert summarize_page(page).title == title
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_the_title_is_the_main_heading_or_else_the_title_of_the_page(page: str, 
     ],
 )
 def test_a_page_can_ask_not_to_be_indexed(meta: str) -> None:
-    assert glance(f"<title>Loops</title>{meta}").noindex
+    assert summarize_page(f"<title>Loops</title>{meta}").noindex
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_a_page_can_ask_not_to_be_indexed(meta: str) -> None:
     ],
 )
 def test_a_page_that_does_not_ask_is_indexed(meta: str) -> None:
-    assert not glance(f"<title>Loops</title>{meta}").noindex
+    assert not summarize_page(f"<title>Loops</title>{meta}").noindex
 
 
 def test_a_header_can_ask_as_well() -> None:
@@ -87,7 +87,7 @@ def test_a_page_made_to_be_slow_takes_twice_the_time_for_twice_the_bytes(piece: 
     def seconds(size: int) -> float:
         page = (piece * (size // len(piece) + 1))[:size]
         started = time.thread_time()
-        glance(page)
+        summarize_page(page)
         return time.thread_time() - started
 
     assert seconds(400_000) < 8 * seconds(100_000) + 0.05  # four times is linear, sixteen times quadratic

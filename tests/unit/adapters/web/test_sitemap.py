@@ -5,7 +5,7 @@ import time
 import httpx2
 import pytest
 
-from bookwise.adapters.web.fetch import Fetched
+from bookwise.adapters.web.fetch import FetchedPage
 from bookwise.adapters.web.scope import scope_of
 from bookwise.adapters.web.sitemap import Locations, sitemap_locations
 from bookwise.domain.errors import BadSource
@@ -21,7 +21,7 @@ BOMB = (
 def locations(body: str | bytes) -> Locations:
     raw = body if isinstance(body, bytes) else body.encode()
     url = httpx2.URL("https://lessons.example/book/sitemap.xml")
-    return sitemap_locations(Fetched(url=url, status=200, headers=httpx2.Headers(), body=raw))
+    return sitemap_locations(FetchedPage(url=url, status=200, headers=httpx2.Headers(), body=raw))
 
 
 def test_a_sitemap_lists_pages_in_order() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bookwise.domain.books import Audience, Place
+from bookwise.domain.books import Audience, LessonPosition
 from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.discovery.facts import Facts, facts_from
 from bookwise.ingestion.discovery.names import is_slug, label, natural_key, number_prefix, one_line, slug, stem
@@ -342,4 +342,4 @@ def test_labels_and_lines_are_clean() -> None:
 
 
 def test_places_are_values() -> None:
-    assert numbered("x.md").places["x.md"].place == Place(module="main", chapter=0, lesson=1)
+    assert numbered("x.md").places["x.md"].place == LessonPosition(module="main", chapter=0, lesson=1)

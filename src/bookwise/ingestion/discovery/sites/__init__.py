@@ -16,7 +16,7 @@ Maker = Callable[[Tree, str, BookProfile], Site]
 MAX_DEPTH = 3  #: how far below the root a site may begin
 
 
-def recognise(tree: Tree, profile: BookProfile, mirrors: frozenset[str] = frozenset()) -> Site:
+def detect_site(tree: Tree, profile: BookProfile, mirrors: frozenset[str] = frozenset()) -> Site:
     """The site whose configuration lies nearest to the root and that holds most of the lessons."""
     if tree.has(fetched.MANIFEST):
         return fetched.fetched_site(tree)

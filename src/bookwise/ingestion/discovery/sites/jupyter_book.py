@@ -23,7 +23,7 @@ _BRANCHES = ("parts", "chapters", "subtrees", "entries", "sections", "children")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _TocEntry:
     file: str
     title: str
     breadcrumb: tuple[str, ...]
@@ -89,18 +89,18 @@ def _files(tree: Tree, docs: str, file: str) -> list[str]:
     return [docs + file + ending for ending in ENDINGS if tree.has(docs + file + ending)][:1]
 
 
-def _entries(contents: Any, budget: Iterator[int]) -> Iterator[_Entry]:
+def _entries(contents: Any, budget: Iterator[int]) -> Iterator[_TocEntry]:
     """Walks a table of contents in any of its formats; a part, or else a chapter, makes a group."""
     if isinstance(contents, list):
         yield from _branch(contents, (), "", budget)
     elif isinstance(contents, dict):
         if file := one_line(contents.get("root")):
-            yield _Entry(file=file, title="", breadcrumb=(), group="", leads=False)
+            yield _TocEntry(file=file, title="", breadcrumb=(), group="", leads=False)
         for branch in _branches(contents):
             yield from _branch(branch, (), "", budget)
 
 
-def _branch(items: list[Any], crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_Entry]:
+def _branch(items: list[Any], crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_TocEntry]:
     if len(crumbs) > MAX_DEPTH:
         return
     for place, item in enumerate(items):
@@ -112,7 +112,7 @@ def _branch(items: list[Any], crumbs: tuple[str, ...], group: str, budget: Itera
         file = next((one_line(item[key]) for key in ("file", "glob", "pattern") if key in item), "")
         own = group or f"{place}:{title or file}"
         if file:
-            yield _Entry(file=file, title=title, breadcrumb=_shown(crumbs), group=own, leads=not group)
+            yield _TocEntry(file=file, title=title, breadcrumb=_shown(crumbs), group=own, leads=not group)
         for branch in _branches(item):
             yield from _branch(branch, (*crumbs, title), own, budget)
 

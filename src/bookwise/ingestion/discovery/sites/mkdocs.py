@@ -27,7 +27,7 @@ MAX_DEPTH = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class _NavEntry:
     path: str
     title: str
     breadcrumb: tuple[str, ...]
@@ -77,7 +77,7 @@ def _listed(tree: Tree, docs: str, nav: Any) -> tuple[list[Listed], list[str]]:
     return listed, missing
 
 
-def _entries(nav: Any, crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_Entry]:
+def _entries(nav: Any, crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_NavEntry]:
     """Walks `[path, {title: path}, {title: [...]}]`; addresses and anything else are passed over."""
     if not isinstance(nav, list) or len(crumbs) > MAX_DEPTH:
         return
@@ -91,7 +91,7 @@ def _entries(nav: Any, crumbs: tuple[str, ...], group: str, budget: Iterator[int
                 path = value.removeprefix("./")
                 if path.rpartition(".")[2].lower() in ("md", "markdown", "ipynb", "mdx", "rst"):
                     shown = tuple(crumb for crumb in crumbs if crumb)
-                    yield _Entry(path=path, title=named, breadcrumb=shown, group=group)
+                    yield _NavEntry(path=path, title=named, breadcrumb=shown, group=group)
             elif isinstance(value, list):
                 yield from _entries(value, (*crumbs, named), group or f"{place}:{named}", budget)
 

@@ -1,0 +1,72 @@
+"""A SQLite catalog → what one search needs of it, on the plain driver.
+
+SQLAlchemy would cost a cold `bookwise search` a quarter of its time. This reads; `SqlCatalog` is the catalog.
+"""
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from bookwise.adapters.sql.book_rows import book_from
+from bookwise.adapters.sql.revisions import HEAD
+from bookwise.domain.books import Book
+from bookwise.domain.errors import NotFound
+from bookwise.domain.search import Live
+
+
+class SqliteCatalogReader:
+    """The reading side of the catalog, for a process that holds the data folder and writes nothing."""
+
+    def __init__(self, path: Path, *, index_id: str) -> None:
+        self._path = path
+        self._index_id = index_id
+        self._books: dict[str, Book] = {}
+        self._live: dict[str, Live] = {}
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file is there, whole, and in the shape this program knows."""
+        if not self._path.exists():
+            return False
+        try:
+            return self._rows("SELECT version_num FROM alembic_version") == [{"version_num": HEAD}]
+        except sqlite3.DatabaseError:
+            return False
+
+    async def books(self) -> list[Book]:
+        return [_book(row) for row in self._rows("SELECT * FROM books ORDER BY id")]
+
+    async def book(self, book_id: str) -> Book:
+        if book_id not in self._books:
+            for row in self._rows("SELECT * FROM books WHERE id = ?", book_id):
+                self._books[book_id] = _book(row)
+        if book_id in self._books:
+            return self._books[book_id]
+        raise NotFound(f"There is no book {book_id!r}.", advice="Ingest it first, or name one that is listed.")
+
+    async def live(self, book_id: str) -> Live:
+        if book_id not in self._live:
+            rows = self._rows(
+                "SELECT generation, revision FROM books"
+                " LEFT JOIN lessons ON book_id = id AND index_id = ? WHERE id = ?",
+                self._index_id,
+                book_id,
+            )
+            self._live[book_id] = Live(
+                revisions=frozenset(row["revision"] for row in rows if row["revision"] is not None),
+                generation=rows[0]["generation"] if rows else 0,
+            )
+        return self._live[book_id]
+
+    def _rows(self, query: str, *values: str) -> list[dict[str, Any]]:
+        with closing(sqlite3.connect(self._path, timeout=5)) as connection:
+            connection.row_factory = sqlite3.Row
+            return [dict(row) for row in connection.execute(query, values)]
+
+
+def _book(row: dict[str, Any]) -> Book:
+    decoded = {name: json.loads(row[name]) if row[name] else None for name in ("modules", "calibration")}
+    return book_from(SimpleNamespace(**row | decoded))

@@ -1,0 +1,1 @@
+"""What readers asked → what the author learns from it."""

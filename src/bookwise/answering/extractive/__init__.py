@@ -1,0 +1,1 @@
+"""The answer engine without a language model: it quotes the book."""

@@ -1,0 +1,1 @@
+"""Every sentence of an answer, checked against the passages it cites."""

@@ -1,0 +1,154 @@
+"""Text → its citation marks: every way a model writes "this is from there", tied to passages."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bookwise.domain.answers import Passage
+from bookwise.text.words import content_words
+
+_SPAN = r"\d{1,3}(?:\s*[-–—]\s*\d{1,3})?"
+_NUMBERED = re.compile(
+    rf"[\[【]\s*(?:(?:passages?|sources?|citations?)\s*:?\s*#?)?({_SPAN}(?:\s*(?:,|;|&|and)\s*{_SPAN})*)\s*(?:†[^\]】\n]*)?"
+    r"[\]】](?!\(|:\s*\S+://)",
+    re.IGNORECASE,
+)
+_TITLED = re.compile(r"\[\s*sources?\s*:\s*([^\[\]\n]{1,300})\](?!\()|\(\s*sources?\s*:\s*([^()\n]{1,300})\)", re.I)
+_FROM = re.compile(r"\(\s*(?:from|see|source)\s+([^()\n]{1,300})\)", re.IGNORECASE)
+_CODE_SPAN = re.compile(r"`[^`\n]*`")
+_CHAPTER = re.compile(r"^(?:chapter|lesson|module|part|section)\s+\d[\d.]*\s*[:.–—-]?\s*", re.IGNORECASE)
+_STEP = re.compile(r"\s*[›»>→/]\s*|\s+[-–—]\s+")
+_ROW_OF_NUMBERS = re.compile(
+    r"\b(?:range|interval|list|array|vector|tensor|matrix|shape|slice|ind(?:ex|ices))\s+$", re.I
+)
+_PROSE_WORD = re.compile(r"(?:^|[^\w.])[^\W\d_]{2,}$")
+_LINE_START = re.compile(r"\s*(?:(?:[-*+>]|#+|\d{1,3}[.)])\s+)*")
+_LONGEST = 300  #: letters of a mark
+_UNCLOSED = re.compile(rf"[\[【(][^\[\]【】()\n]{{0,{_LONGEST}}}$")
+
+
+@dataclass(frozen=True, slots=True)
+class CitationMark:
+    """One mark in a text: where it stands and which passages it means."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+    removed: int  #: how many passages it names that were not retrieved
+
+
+def citation_marks(text: str, passages: Sequence[Passage]) -> list[CitationMark]:
+    """The marks of a text in order. Code, links and footnotes are none."""
+    code = [match.span() for match in _CODE_SPAN.finditer(text)]
+    found = sorted([*_numbered(text, passages), *_titled(text, passages)], key=lambda mark: mark.start)
+    return [mark for mark in found if not any(begin <= mark.start < end for begin, end in code)]
+
+
+def masked(text: str, passages: Sequence[Passage]) -> str:
+    """The text with its marks made part of the sentence they follow; every letter keeps its place."""
+    pieces, at = [], 0
+    for mark in citation_marks(text, passages):
+        opens = _LINE_START.fullmatch(text[text.rfind("\n", 0, mark.start) + 1 : mark.start])
+        begin = mark.start if opens else at + len(text[at : mark.start].rstrip(" \t"))
+        pieces += [text[at:begin], ("X" if opens else ")") * (mark.end - begin)]
+        at = mark.end
+    return "".join(pieces) + text[at:]
+
+
+def settled(text: str) -> str:
+    """The part of a growing text that holds no half-written mark."""
+    unclosed = _UNCLOSED.search(text, max(0, len(text) - _LONGEST - 1))
+    return text[: unclosed.start()] if unclosed else text
+
+
+def _numbered(text: str, passages: Sequence[Passage]) -> Iterator[CitationMark]:
+    known = {passage.number for passage in passages}
+    for match in _NUMBERED.finditer(text):
+        numbers = _expanded(match.group(1))
+        if _is_citation(text, match, numbers, known):
+            kept = tuple(number for number in numbers if number in known)
+            yield CitationMark(match.start(), match.end(), kept, len(numbers) - len(kept))
+
+
+def _is_citation(text: str, match: re.Match[str], numbers: Sequence[int], known: set[int]) -> bool:
+    """Neither an index into an array nor a row of numbers."""
+    before, after = text[max(0, match.start() - 40) : match.start()], text[match.end() : match.end() + 3]
+    if 0 in numbers or (len(numbers) > 1 and _ROW_OF_NUMBERS.search(before)):
+        return False
+    if not re.search(r"\w$", before):
+        return True
+    indexes = re.match(r"\w|\.\w|\s*[=+*/<>]", after)
+    return set(numbers) <= known and bool(_PROSE_WORD.search(before)) and not indexes
+
+
+def _expanded(listed: str) -> tuple[int, ...]:
+    """`1, 3-5` → 1, 3, 4, 5."""
+    found: dict[int, None] = {}
+    for part in re.finditer(_SPAN, listed):
+        ends = [int(number) for number in re.findall(r"\d+", part.group())]
+        found.update(dict.fromkeys(range(min(ends), max(ends) + 1)))
+    return tuple(found)
+
+
+def _titled(text: str, passages: Sequence[Passage]) -> Iterator[CitationMark]:
+    for match in _TITLED.finditer(text):
+        listed = match.group(1) or match.group(2)
+        if not _NUMBERED.match(match.group()):
+            numbers, removed = _resolved(listed, text, passages)
+            yield CitationMark(match.start(), match.end(), numbers, removed)
+    for match in _FROM.finditer(text):
+        numbers, removed = _resolved(match.group(1), text, passages)
+        if numbers or _CHAPTER.match(match.group(1)):
+            yield CitationMark(match.start(), match.end(), numbers, removed)
+
+
+def _resolved(listed: str, sentence: str, passages: Sequence[Passage]) -> tuple[tuple[int, ...], int]:
+    """The passages behind a list of titles, and how many titles name none."""
+    found: dict[int, None] = {}
+    removed = 0
+    for title in _titles(listed, passages):
+        named = _named(title, passages)
+        if named:
+            found[_closest(sentence, named).number] = None
+        else:
+            removed += 1
+    return tuple(found), removed
+
+
+def _titles(listed: str, passages: Sequence[Passage]) -> Iterator[str]:
+    """Titles are separated by semicolons or commas, yet a title may hold commas itself: the longest known one wins."""
+    for part in listed.split(";"):
+        words = part.split(",")
+        while words:
+            length = next((n for n in range(len(words), 1, -1) if _named(",".join(words[:n]), passages)), 1)
+            title, words = ",".join(words[:length]), words[length:]
+            if title.strip():
+                yield title
+
+
+def _named(title: str, passages: Sequence[Passage]) -> list[Passage]:
+    """The passages a title may mean: of that section, else of that lesson."""
+    for spelling in (title, _CHAPTER.sub("", title.strip()), _STEP.split(title.strip(), maxsplit=1)[0]):
+        wanted = _plain(spelling)
+        named = [passage for passage in passages if wanted and wanted in _names(passage)]
+        if named:
+            return named
+    return []
+
+
+def _names(passage: Passage) -> set[str]:
+    place = passage.chunk.locator
+    whole = place.page_title
+    sections = [place.section_title or "", *place.heading_path, " ".join(place.heading_path)]
+    return {_plain(whole), *(_plain(section) for section in sections), *(_plain(f"{whole} {s}") for s in sections)} - {
+        ""
+    }
+
+
+def _plain(title: str) -> str:
+    return " ".join(re.findall(r"\w+", title.casefold()))
+
+
+def _closest(sentence: str, passages: Sequence[Passage]) -> Passage:
+    said = content_words(sentence)
+    return max(passages, key=lambda passage: (len(said & content_words(passage.chunk.text)), -passage.number))

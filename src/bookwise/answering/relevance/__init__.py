@@ -1,0 +1,1 @@
+"""Which sentences and blocks of a passage fit the question."""

@@ -1,0 +1,79 @@
+"""Settings → ServiceState: everything the routes use, opened once for the life of the process."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from secrets import token_urlsafe
+
+import anyio
+from fastapi import Request
+
+from bookwise.answering.ask import AskKit
+from bookwise.api.auth.auth_throttle import AuthThrottle
+from bookwise.api.job_runner import JobRunner, open_job_runner
+from bookwise.api.metrics import Metrics
+from bookwise.api.telemetry import Telemetry, open_telemetry
+from bookwise.domain.errors import Misconfigured
+from bookwise.ports import KeyStore
+from bookwise.settings import Settings
+from bookwise.wiring import App, open_answers, open_app
+
+
+@dataclass(slots=True, kw_only=True)
+class ServiceState:
+    """What one process serves."""
+
+    settings: Settings
+    app: App
+    kit: AskKit
+    runner: JobRunner
+    open_to_anyone: bool  #: no key is needed, until one is made: the service listens on loopback only
+    telemetry: Telemetry | None = None
+    metrics: Metrics = field(default_factory=Metrics)
+    strangers: AuthThrottle = field(default_factory=AuthThrottle)
+    key_check_seconds: float = 5.0  #: how often a stream asks whether its key still works
+    operator_secret: str = field(default_factory=token_urlsafe, repr=False)  #: the key of whoever owns the data folder
+    stopping: anyio.Event = field(default_factory=anyio.Event)  #: set when streams should come to their end
+
+    @property
+    def keys(self) -> KeyStore:
+        return self.app.keys
+
+
+@asynccontextmanager
+async def open_state(settings: Settings, *, open_to_anyone: bool | None = True) -> AsyncIterator[ServiceState]:
+    """Holds the data folder as long as it is open. `open_to_anyone` None: as long as there is no key."""
+    async with open_app(settings, take_over_jobs=True) as app:
+        is_open = not await app.keys.any_active() if open_to_anyone is None else open_to_anyone
+        if is_open:
+            _require_loopback(settings.host)
+        async with (
+            open_answers(settings, app.search_kit) as kit,
+            open_telemetry(settings, kit) as telemetry,
+            open_job_runner(app) as runner,
+        ):
+            yield ServiceState(
+                settings=settings, app=app, kit=kit, runner=runner, open_to_anyone=is_open, telemetry=telemetry
+            )
+
+
+def _require_loopback(host: str) -> None:
+    if not is_loopback(host):
+        raise Misconfigured(
+            f"Without an API key the service may only listen on this machine, not on {host}.",
+            advice="Make a key with `bookwise keys create`, or leave --host out.",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach this address."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def state_of(request: Request) -> ServiceState:
+    service: ServiceState = request.app.state.service
+    return service

@@ -1,0 +1,41 @@
+"""What readers asked, what became of it, and what they thought of the answer."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+from bookwise.domain.answers import Level
+
+AskedOutcome: TypeAlias = Literal["answered", "refused", "blocked", "interrupted"]
+Thumb: TypeAlias = Literal["up", "down"]
+
+COMMENT_MAX = 2000
+KEPT_DAYS = 90
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuotedLesson:
+    """A lesson that an answer quotes."""
+
+    lesson_id: str
+    title: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedQuestion:
+    """A question that was asked and what became of it."""
+
+    answer_id: str  #: a UUID of version 4; whoever got the answer may rate it by this
+    book_id: str
+    owner: str  #: who asked
+    thread_id: str | None = None  #: None: nothing was stored of the conversation
+    asked_at: datetime
+    question: str
+    outcome: AskedOutcome
+    reason: str = ""  #: why it was refused, blocked or interrupted
+    level: Level = "insufficient"
+    lessons: tuple[QuotedLesson, ...] = ()
+    thumb: Thumb | None = None
+    comment: str = ""
+    rated_at: datetime | None = None

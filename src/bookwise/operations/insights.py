@@ -1,0 +1,22 @@
+"""What readers asked of one book."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bookwise.analytics.insights import read_insights
+from bookwise.retrieval.select_book import select_book
+from bookwise.schemas.insights import InsightsResponse
+from bookwise.wiring import App
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadInsights:
+    """What readers asked of one book."""
+
+    book: str | None
+    days: int
+
+    async def run(self, app: App) -> InsightsResponse:
+        book = await select_book(app.catalog, self.book)
+        found = await read_insights(app.journal, book.id, days=self.days, now=datetime.now(UTC))
+        return InsightsResponse.of(book, found)

@@ -1,0 +1,63 @@
+"""Ingestion jobs: start, follow, cancel."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome
+from bookwise.wiring import App
+
+
+class JobControl(Protocol):
+    """What starts and cancels jobs in the background: the service's job runner."""
+
+    async def ingest(self, source: str, book_id: str, mode: IngestionMode) -> IngestionJob: ...
+
+    async def cancel(self, job_id: int) -> IngestionJob: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListJobs:
+    """The newest jobs."""
+
+    book: str | None
+    limit: int
+
+    async def run(self, app: App) -> list[IngestionJob]:
+        return await app.jobs.jobs(self.book, limit=self.limit)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobReport:
+    job: IngestionJob
+    outcomes: tuple[LessonOutcome, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadJob:
+    """A job with the outcome of every lesson so far."""
+
+    job_id: int
+
+    async def run(self, app: App) -> JobReport:
+        job = await app.jobs.job(self.job_id)  # first: what ended has all its outcomes
+        return JobReport(job=job, outcomes=tuple(await app.jobs.outcomes(self.job_id)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestBook:
+    """A job in the service, from a source on its machine."""
+
+    source: str
+    book_id: str
+    mode: IngestionMode
+
+    async def run(self, runner: JobControl) -> IngestionJob:
+        return await runner.ingest(self.source, self.book_id, self.mode)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CancelJob:
+    job_id: int
+
+    async def run(self, runner: JobControl) -> IngestionJob:
+        return await runner.cancel(self.job_id)

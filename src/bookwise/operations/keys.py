@@ -1,0 +1,53 @@
+"""API keys: create, list, revoke, rotate."""
+
+from dataclasses import dataclass, field
+
+from bookwise.domain.access import ApiKey, ApiRole
+from bookwise.wiring import App
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyWithSecret:
+    key: ApiKey
+    secret: str = field(repr=False)
+    absent: tuple[str, ...] = ()  #: books of the key that are not there
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateKey:
+    name: str
+    role: ApiRole
+    books: tuple[str, ...]
+    origins: tuple[str, ...]
+    rate_per_minute: int
+
+    async def run(self, app: App) -> KeyWithSecret:
+        key, secret = await app.keys.create(
+            self.name, self.role, books=self.books, origins=self.origins, rate_per_minute=self.rate_per_minute
+        )
+        there = {book.id for book in await app.catalog.books()}
+        return KeyWithSecret(key=key, secret=secret, absent=tuple(book for book in key.books if book not in there))
+
+
+@dataclass(frozen=True, slots=True)
+class ListKeys:
+    async def run(self, app: App) -> list[ApiKey]:
+        return await app.keys.keys()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RevokeKey:
+    key_id: str
+
+    async def run(self, app: App) -> ApiKey:
+        return await app.keys.revoke(self.key_id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RotateKey:
+    key_id: str
+    grace_seconds: int
+
+    async def run(self, app: App) -> KeyWithSecret:
+        key, secret = await app.keys.rotate(self.key_id, grace_seconds=self.grace_seconds)
+        return KeyWithSecret(key=key, secret=secret)

@@ -1,0 +1,115 @@
+"""Evidence and Confidence → the chat service's shapes of what was found and how sure it makes us."""
+
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from bookwise.answering.evidence.confidence import has_sufficient_context, level_of, mean
+from bookwise.domain.answers import Confidence, Evidence, Level, Passage
+from bookwise.domain.books import Vector
+from bookwise.schemas import locations
+from bookwise.schemas.wire import Shape, Similarity
+
+TOP_K_MAX = 10
+EMBEDDING_DIMENSIONS = 1536
+MEAN_TOLERANCE = 1e-6
+
+
+class ConfidenceMetrics(Shape):
+    """How sure the retrieved passages make us; level and decision follow from the rules or are refused."""
+
+    average_similarity: Similarity
+    min_similarity: Similarity
+    max_similarity: Similarity
+    num_chunks: int = Field(ge=0)
+    chunk_diversity: Similarity
+    confidence_level: Level
+    should_answer: bool
+
+    @model_validator(mode="after")
+    def _follows_the_rules(self) -> Self:
+        if not self.min_similarity <= self.average_similarity <= self.max_similarity:
+            raise ValueError("average_similarity must lie between min_similarity and max_similarity")
+        level = level_of(self.average_similarity, self.num_chunks)
+        if self.confidence_level != level:
+            raise ValueError(f"confidence_level must be {level!r} for this average and number of chunks")
+        require_decision(self.should_answer, level)
+        return self
+
+    @classmethod
+    def of(cls, confidence: Confidence) -> Self:
+        return cls(
+            average_similarity=confidence.average,
+            min_similarity=confidence.minimum,
+            max_similarity=confidence.maximum,
+            num_chunks=confidence.count,
+            chunk_diversity=confidence.diversity,
+            confidence_level=confidence.level,
+            should_answer=confidence.should_answer,
+        )
+
+
+def require_decision(should_answer: bool, level: Level) -> None:
+    """Answer at every level but the lowest; a low one comes with a disclaimer."""
+    if should_answer != (level != "insufficient"):
+        raise ValueError(f"should_answer must be {level != 'insufficient'} at the level {level!r}")
+
+
+class ChunkMetadata(Shape):
+    """Where a retrieved chunk comes from."""
+
+    chapter: str
+    section: str
+    url: str
+    chunk_index: int = Field(ge=0)
+    content_hash: str = Field(min_length=1)
+
+    @classmethod
+    def of(cls, passage: Passage) -> Self:
+        chunk, where = passage.chunk, passage.chunk.locator
+        return cls(
+            chapter=locations.chapter(where),
+            section=locations.section(where),
+            url=where.url,
+            chunk_index=chunk.index,
+            content_hash=chunk.content_hash,
+        )
+
+
+class RetrievalResult(Shape):
+    """The chunks found for a question, with the vector they were found by."""
+
+    chunks: tuple[str, ...] = Field(max_length=TOP_K_MAX)
+    scores: tuple[Similarity, ...]
+    metadata: tuple[ChunkMetadata, ...]
+    average_score: Similarity
+    has_sufficient_context: bool
+    query_embedding: tuple[float, ...]
+    embedding_dimensions: int = Field(default=EMBEDDING_DIMENSIONS, ge=1, description="The size of the embedder.")
+
+    @model_validator(mode="after")
+    def _adds_up(self) -> Self:
+        if not len(self.chunks) == len(self.scores) == len(self.metadata):
+            raise ValueError("chunks, scores and metadata must have the same length")
+        if abs(self.average_score - mean(self.scores)) > MEAN_TOLERANCE:
+            raise ValueError("average_score must be the mean of the scores")
+        if self.has_sufficient_context != has_sufficient_context(self.average_score, len(self.chunks)):
+            raise ValueError("has_sufficient_context must follow from the average and the number of chunks")
+        if len(self.query_embedding) != self.embedding_dimensions:
+            raise ValueError(f"query_embedding must have {self.embedding_dimensions} dimensions")
+        return self
+
+    @classmethod
+    def of(cls, evidence: Evidence, *, query_embedding: Vector) -> Self:
+        """The ten best passages: an agent that searches several times may have found more."""
+        best = sorted(evidence.passages, key=lambda passage: -passage.score)[:TOP_K_MAX]
+        scores = tuple(passage.score for passage in best)
+        return cls(
+            chunks=tuple(passage.chunk.text for passage in best),
+            scores=scores,
+            metadata=tuple(ChunkMetadata.of(passage) for passage in best),
+            average_score=mean(scores),
+            has_sufficient_context=has_sufficient_context(mean(scores), len(scores)),
+            query_embedding=query_embedding,
+            embedding_dimensions=len(query_embedding),
+        )

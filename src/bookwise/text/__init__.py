@@ -1,0 +1,1 @@
+"""Words, sentences and topics of plain text: shared by both roads."""

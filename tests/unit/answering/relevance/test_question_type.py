@@ -1,0 +1,98 @@
+"""A question tells what kind of answer it wants."""
+
+import pytest
+
+from bookwise.answering.relevance.question_type import QuestionKind, ValueKind, classify_question
+from bookwise.text.words import stem, words
+
+QUESTIONS: list[tuple[str, QuestionKind, ValueKind]] = [
+    ("What is a node?", "definition", "any"),
+    ("what's a workspace", "definition", "any"),
+    ("So what is ownership in Rust?", "definition", "any"),
+    ("Define quality of service", "definition", "any"),
+    ("What does URDF stand for?", "definition", "any"),
+    ("What does `colcon build` do?", "definition", "any"),
+    ("What is meant by a closed loop?", "definition", "any"),
+    ("Explain lifetimes", "definition", "any"),
+    ("Tell me about sourdough", "definition", "any"),
+    ("What are ROS 2 topics?", "definition", "any"),
+    ("How do I create a workspace?", "procedure", "any"),
+    ("How can we install ROS 2 on Ubuntu?", "procedure", "any"),
+    ("How to knead dough", "procedure", "any"),
+    ("What steps build a package?", "procedure", "any"),
+    ("Which command lists the topics?", "procedure", "any"),
+    ("Install Gazebo", "procedure", "any"),
+    ("My server hangs. What must I do?", "procedure", "any"),
+    ("What should I type to start the talker?", "procedure", "any"),
+    ("What is the difference between a topic and a service?", "comparison", "any"),
+    ("How does a Box differ from a reference?", "comparison", "any"),
+    ("Compare butter and oil", "comparison", "any"),
+    ("ROS 1 vs ROS 2", "comparison", "any"),
+    ("Is apt better than building from source?", "comparison", "any"),
+    ("Should I use a topic instead of an action?", "comparison", "any"),
+    ("Which is faster, Docker or apt?", "comparison", "any"),
+    ("What are the hardware tiers?", "list", "any"),
+    ("Which are the primary states?", "list", "any"),
+    ("List the sensors", "list", "any"),
+    ("Please list all build types", "list", "any"),
+    ("Name three kinds of flour", "list", "any"),
+    ("What kinds of joints exist?", "list", "any"),
+    ("Which quality of service options are there?", "fact", "any"),
+    ("Why does my node freeze?", "reason", "any"),
+    ("Why use an action instead of a service?", "reason", "any"),
+    ("And why is that?", "reason", "any"),
+    ("The robot fell over. Why?", "reason", "any"),
+    ("What causes jitter?", "reason", "any"),
+    ("What is the reason for two stops?", "reason", "any"),
+    ("How many tiers are there?", "fact", "number"),
+    ("How long does the dough rest?", "fact", "number"),
+    ("What percentage of trials succeeded?", "fact", "number"),
+    ("What port does the bridge use?", "fact", "number"),
+    ("When was Rust 1.0 released?", "fact", "time"),
+    ("In which year did Humble appear?", "fact", "time"),
+    ("Who wrote the first compiler?", "fact", "person"),
+    ("Who is Ada Lovelace?", "fact", "person"),
+    ("Where is the map stored?", "fact", "place"),
+    ("Which country grows most rye?", "fact", "place"),
+    ("Does Isaac Sim run on an A100?", "fact", "any"),
+    ("I can list the topics but receive no messages", "fact", "any"),
+    ("Can I freeze bread?", "fact", "any"),
+]
+
+
+@pytest.mark.parametrize(("question", "kind", "wanted"), QUESTIONS)
+def test_a_question_is_known_by_its_kind_and_what_it_wants(
+    question: str, kind: QuestionKind, wanted: ValueKind
+) -> None:
+    found = classify_question(question)
+    assert (found.kind, found.wanted) == (kind, wanted)
+
+
+@pytest.mark.parametrize(("question", "kind", "wanted"), QUESTIONS)
+def test_capitals_and_blanks_around_it_change_nothing(question: str, kind: QuestionKind, wanted: ValueKind) -> None:
+    found = classify_question(f"  {question.upper()}\n")
+    assert (found.kind, found.wanted) == (kind, wanted)
+
+
+def test_its_terms_are_the_words_that_carry_meaning() -> None:
+    assert classify_question("How do I create a ROS workspace?").terms == {stem("create"), "ros", stem("workspace")}
+
+
+def test_its_pairs_stand_side_by_side() -> None:
+    assert (stem("lifecycle"), stem("node")) in classify_question("What is a lifecycle node?").pairs
+    assert classify_question("What is a node?").pairs == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("question", "subject"),
+    [
+        ("What is a ROS 2 node?", "node"),
+        ("what are nodes in ROS 2", "nodes"),
+        ("What is the purpose of rosdep?", "purpose"),
+        ("What does QoS mean?", "QoS"),
+        ("Explain lifetimes", ""),
+        ("How do I build a node?", ""),
+    ],
+)
+def test_what_is_to_be_defined_is_the_last_word_of_its_name(question: str, subject: str) -> None:
+    assert classify_question(question).subject == (words(subject) or [""])[0]

@@ -1,0 +1,33 @@
+"""What Bookwise says in its own words."""
+
+from bookwise.answering.messages import NOT_IN_THE_BOOK, refusal, small_talk, title, which_one
+from tests.support.answers import passage
+
+
+def test_a_refusal_without_neighbours_only_refuses() -> None:
+    assert refusal(()) == NOT_IN_THE_BOOK
+
+
+def test_a_refusal_names_the_closest_lessons_with_their_numbers() -> None:
+    said = refusal([passage(1), passage(2, section_title="Listening")])
+    assert said == f"{NOT_IN_THE_BOOK} The closest I have is: Nodes › Talking [1]; Nodes › Listening [2]."
+
+
+def test_a_question_back_lists_the_choices() -> None:
+    said = which_one([passage(1), passage(3, section_title="Listening")])
+    assert said.endswith("\n\n- Nodes › Talking [1]\n- Nodes › Listening [3]")
+    assert "Which one do you mean?" in said
+
+
+def test_a_passage_is_named_by_lesson_and_section() -> None:
+    assert title(passage(1)) == "Nodes › Talking"
+
+
+def test_a_section_that_repeats_the_lesson_or_has_no_name_is_left_out() -> None:
+    assert title(passage(1, section_title="Nodes")) == "Nodes"
+    assert title(passage(1, section_title=None)) == "Nodes"
+    assert title(passage(1, section_title="")) == "Nodes"
+
+
+def test_small_talk_names_the_book() -> None:
+    assert "“Baking Bread”" in small_talk("Baking Bread")
