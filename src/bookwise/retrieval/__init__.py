@@ -1,1 +1,1 @@
-"""Road two, first half: a question becomes ranked hits and passages."""
+"""A question → ranked hits, whole lessons, neighbouring chunks."""

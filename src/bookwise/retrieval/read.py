@@ -1,4 +1,4 @@
-"""A lesson's id → the whole lesson; a chunk's id → the chunk with its neighbours."""
+"""Lesson id → all chunks of the lesson; chunk id → the chunk with its neighbours."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ NEIGHBOURS_MAX = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Neighbourhood:
-    """A chunk and what stands before and after it in its lesson, in reading order."""
+    """A chunk with the chunks before and after it in its lesson, in reading order."""
 
     chunk: Chunk
     before: tuple[Chunk, ...]
@@ -19,7 +19,7 @@ class Neighbourhood:
 
 
 async def lesson(book_id: str, lesson_id: str, *, index: LessonIndex, catalog: CatalogReader) -> tuple[Chunk, ...]:
-    """All live chunks of a lesson, in order."""
+    """All live chunks of a lesson, in order. Raises `NotFound` when there are none."""
     chunks = await _live_lesson(book_id, lesson_id, index=index, catalog=catalog)
     if not chunks:
         raise NotFound(
@@ -32,22 +32,25 @@ async def lesson(book_id: str, lesson_id: str, *, index: LessonIndex, catalog: C
 async def context(
     book_id: str | None, chunk_id: str, *, before: int, after: int, index: LessonIndex, catalog: CatalogReader
 ) -> Neighbourhood:
-    """The chunk with at most `before` and `after` neighbours; it stops at the ends of the lesson."""
+    """The chunk with up to `before` and `after` neighbours from the same lesson.
+
+    Raises `InvalidInput` for a number outside 0–10 and `NotFound` when no live lesson has the chunk.
+    """
     for name, number in (("before", before), ("after", after)):
         if not 0 <= number <= NEIGHBOURS_MAX:
             raise InvalidInput(f"{name} is {number}; it must be between 0 and {NEIGHBOURS_MAX}.")
     for chunk in await index.chunk(book_id, chunk_id):
         live = await catalog.live(chunk.locator.book_id)
         if chunk.revision in live.revisions:
-            found = await _live_lesson(chunk.locator.book_id, chunk.lesson_id, index=index, catalog=catalog)
+            chunks = await _live_lesson(chunk.locator.book_id, chunk.lesson_id, index=index, catalog=catalog)
             return Neighbourhood(
                 chunk=chunk,
-                before=found[max(0, chunk.index - before) : chunk.index],
-                after=found[chunk.index + 1 : chunk.index + 1 + after],
+                before=chunks[max(0, chunk.index - before) : chunk.index],
+                after=chunks[chunk.index + 1 : chunk.index + 1 + after],
             )
     raise NotFound(
         f"There is no chunk {chunk_id}.",
-        advice="It may belong to a lesson that was changed or removed; search again.",
+        advice="Its lesson may have been changed or removed. Search again.",
     )
 
 

@@ -1,4 +1,4 @@
-"""The books there are → the one that is meant."""
+"""Book id, if given → the book to use."""
 
 from bookwise.domain.books import Book
 from bookwise.domain.errors import NotFound
@@ -7,7 +7,7 @@ from bookwise.ports import CatalogReader
 
 
 async def select_book(catalog: CatalogReader, book_id: str | None) -> Book:
-    """The named one, the only one, or the default one."""
+    """The book with this id; without an id, the default book or the only one. Raises `NotFound` otherwise."""
     if book_id is not None:
         return await catalog.book(book_id)
     books = {book.id: book for book in await catalog.books()}

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 UnitKind: TypeAlias = Literal["heading", "sentence", "item", "code", "table"]
@@ -12,6 +13,8 @@ _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+\S")
 _ITEM = re.compile(r"^(\s*)(?:[-*+]|\d{1,3}[.)])\s+")
 _TABLE = re.compile(r"^\s*\|.*\|\s*$")
 _END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[*_]*(?:[^\W_a-z]|`))")
+_ABBREVIATION_MAX = 16  #: characters; longer than each of the abbreviations below with what precedes it
+_BLANK_LINE = re.compile(r"\n(?=[^\S\n]*\n)")
 _ABBREVIATIONS = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|approx|Dr|Mr|Mrs|Ms|Prof|St|No|Fig|Eq|Sec|Ch|Vol|pp|ca|Inc|Ltd|Jr|Sr|al|[A-Z])\.)$"
 )
@@ -42,15 +45,30 @@ def sentences(text: str) -> list[str]:
     return [unit.text for unit in units(text)]
 
 
+def split_sentences(text: str) -> list[str]:
+    """The text cut after each sentence and at blank lines. No character is lost: the pieces joined are the text."""
+    line_ends = (match.end() for match in _BLANK_LINE.finditer(text))
+    cuts = sorted({0, len(text), *_sentence_ends(text), *line_ends})
+    return [text[begin:end] for begin, end in pairwise(cuts)]
+
+
 def _split(paragraph: str) -> Iterator[tuple[int, str]]:
-    begin = 0
+    for begin, end in pairwise([0, *_sentence_ends(paragraph), len(paragraph)]):
+        yield from _stripped(begin, paragraph[begin:end])
+
+
+def _sentence_ends(paragraph: str) -> Iterator[int]:
+    """Where each sentence ends, white space included. Linear: a paragraph may have megabytes."""
+    begin = counted = backticks = 0
     for match in _END.finditer(paragraph):
-        head = paragraph[begin : match.start()]
-        if _ABBREVIATIONS.search(head) or head.count("`") % 2:
+        backticks += paragraph.count("`", counted, match.start())
+        counted = match.start()
+        tail = paragraph[max(begin, counted - _ABBREVIATION_MAX) : counted]
+        if backticks % 2 or _ABBREVIATIONS.search(tail):
             continue
-        yield from _stripped(begin, paragraph[begin : match.end()])
-        begin = match.end()
-    yield from _stripped(begin, paragraph[begin:])
+        begin = counted = match.end()
+        backticks = 0
+        yield begin
 
 
 def _stripped(begin: int, text: str) -> Iterator[tuple[int, str]]:

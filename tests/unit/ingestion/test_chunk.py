@@ -1,6 +1,7 @@
 """What a chunk is: by section, within size, never through code, with ids that last."""
 
 import itertools
+import time
 import uuid
 from dataclasses import replace
 
@@ -78,9 +79,33 @@ def test_a_bare_heading_goes_to_the_section_below_it() -> None:
     assert made[0].locator.section_title == "Topics"
 
 
-def test_a_small_rest_joins_the_chunk_before_it() -> None:
-    made = chunks_of(lesson(section("Topics", prose(36))), options=ChunkOptions(small=200))
-    assert len(made) == 1
+@pytest.mark.parametrize(("sentences", "chunks"), [(34, 1), (38, 1), (44, 2)])
+def test_a_small_rest_joins_the_chunk_before_it(sentences: int, chunks: int) -> None:
+    """By default the target is 400 tokens, about 34 of these sentences, and a rest of up to 60 tokens is small."""
+    made = chunks_of(lesson(section("Topics", prose(sentences))))
+    assert len(made) == chunks
+    assert all(c.token_count > 60 for c in made)
+
+
+def test_the_limit_of_a_small_rest_can_be_changed() -> None:
+    topics = lesson(section("Topics", prose(44)))
+    assert len(chunks_of(topics, options=ChunkOptions(small=200))) == 1
+    assert len(chunks_of(lesson(section("Topics", prose(36))), options=ChunkOptions(small=0))) == 2
+
+
+def test_a_chunk_ends_where_a_sentence_ends_and_not_after_an_abbreviation() -> None:
+    text = " ".join(f"Arm {n} lifts loads, e.g. Boxes of type {n}, up to the shelf." for n in range(80))
+    made = chunks_of(lesson(section("Loads", text)))
+    assert len(made) > 2
+    assert all(c.text.endswith("shelf.") for c in made)
+
+
+def test_a_paragraph_with_an_odd_backtick_is_cut_in_linear_time() -> None:
+    text = "A ` that is never closed. " + "Then come many sentences. " * 40_000
+    started = time.thread_time()
+    made = chunks_of(lesson(section("Odd", text)))
+    assert time.thread_time() - started < 10
+    assert sum(c.text.count("sentences.") for c in made) == 40_000
 
 
 def test_a_text_too_short_to_stand_alone_joins_its_neighbour() -> None:

@@ -36,6 +36,18 @@ async def test_the_lesson_that_says_it_comes_first(app: App, tmp_path: Path) -> 
     assert result.hits[0].chunk.locator.source_file == "services.md"
 
 
+async def test_a_section_is_found_by_the_words_of_its_titles_and_those_count_more_than_words_of_the_text(
+    app: App, tmp_path: Path
+) -> None:
+    book = {
+        "gripper.md": "# Gripper\n\nIt holds a box.\n\n## Wear\n\nThe rubber lasts for about one year of work.\n",
+        "rubber.md": "# Rubber\n\nIt is soft.\n\n## Uses\n\nThe gripper lasts for about one year of work.\n",
+    }
+    await ingested(app, write_book(tmp_path / "b", book))
+    lexical = {hit.chunk.locator.heading_path[-1:]: hit.lexical for hit in (await found(app, "gripper")).hits}
+    assert lexical[("Wear",)] > lexical[("Uses",)] > 0, "only the page title of Wear has the word"
+
+
 async def test_hits_are_ordered_by_score_and_carry_both_scores_and_timings(app: App, tmp_path: Path) -> None:
     await ingested(app, write_book(tmp_path / "b", {"topics.md": TOPICS, "services.md": SERVICES}))
     result = await found(app, "publishers and subscribers of a topic")
