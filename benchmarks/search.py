@@ -114,7 +114,7 @@ def _embedded_lesson(
         lesson_id=f"lesson-{number}",
         revision=f"revision-{number}",
         file_hash="0",
-        place=LessonPosition(module="main"),
+        position=LessonPosition(module="main"),
         title="Lesson",
         url="",
         chunk_ids=tuple(c.id for c in chunks),

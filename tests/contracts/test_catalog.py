@@ -78,7 +78,7 @@ async def test_a_record_comes_back_exactly_with_its_time_in_utc(catalog: Catalog
         source_file="Kapitel 1/'; DROP TABLE lessons; --/ünï “q” 100%.md",
         title="<script>\n\t\\u0000 𝔘\u202e</script>",
         chunk_ids=(),
-        place=LessonPosition(module="", chapter=2**40, lesson=0),
+        position=LessonPosition(module="", chapter=2**40, lesson=0),
         ingested_at=local,
     )
     await catalog.activate([odd])
@@ -240,7 +240,7 @@ async def test_what_one_database_cannot_hold_is_refused_by_all(catalog: Catalog,
 
 async def test_a_number_too_large_to_store_is_refused(catalog: Catalog) -> None:
     await catalog.register(ROBOTS)
-    huge = replace(record("loops"), place=LessonPosition(module="m", chapter=2**70))
+    huge = replace(record("loops"), position=LessonPosition(module="m", chapter=2**70))
     with pytest.raises(InvalidInput, match="too large"):
         await catalog.activate([huge])
     assert await revisions(catalog) == set()

@@ -22,7 +22,7 @@ def library() -> list[Chunk]:
         file = lesson_file(
             f"lesson-{number}.md",
             book_id="book" if number % 5 else "other",
-            place=LessonPosition(module=MODULES[number % 3], chapter=number % 7, lesson=number % 4),
+            position=LessonPosition(module=MODULES[number % 3], chapter=number % 7, lesson=number % 4),
             audience=Audience(
                 hardware_tier=1 + number % 4,
                 proficiency_level=PROFICIENCY_LEVELS[number % 6],

@@ -25,7 +25,7 @@ def sources(draw: st.DrawFn) -> list[LessonFile]:
             file_hash=file_hash,
             title=draw(st.sampled_from([None, "A", "B"])),
             numbered=draw(st.booleans()),
-            place=LessonPosition(module="m", chapter=0, lesson=draw(st.integers(0, 3))),
+            position=LessonPosition(module="m", chapter=0, lesson=draw(st.integers(0, 3))),
         )
         for name, file_hash in draw(CONTENTS).items()
     ]
@@ -38,7 +38,7 @@ def record(file: LessonFile, recipe: str) -> LessonRecord:
         lesson_id=file.source_file,
         revision=revision_of(file, recipe),
         file_hash=file.file_hash,
-        place=file.place,
+        position=file.position,
         title="",
         url="",
         chunk_ids=(),

@@ -26,7 +26,7 @@ def lesson_file(source_file: str = "loops.md", **facts: object) -> LessonFile:
         source_file=source_file,
         file_hash="0" * 64,
         format="markdown",
-        place=LessonPosition(module="main", chapter=1, lesson=1),
+        position=LessonPosition(module="main", chapter=1, lesson=1),
     )
     return replace(plain, **facts)  # type: ignore[arg-type]
 
@@ -70,7 +70,7 @@ def record(name: str, revision: str, made: tuple[Chunk, ...] = (), *, book_id: s
         lesson_id=made[0].lesson_id if made else lesson_id(file),
         revision=revision,
         file_hash=file.file_hash,
-        place=file.place,
+        position=file.position,
         title=name.title(),
         url="",
         chunk_ids=tuple(c.id for c in made),

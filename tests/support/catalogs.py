@@ -28,7 +28,7 @@ def record(name: str, revision: str = "r1", *, book: str = "robots", lesson_id: 
         lesson_id=lesson_id or f"id-{name}",
         revision=f"{name}-{revision}",
         file_hash=f"hash-{name}-{revision}",
-        place=LessonPosition(module="ros2", chapter=3, lesson=7),
+        position=LessonPosition(module="ros2", chapter=3, lesson=7),
         title=f"About {name}",
         url=f"https://books.example/robots/{name}",
         chunk_ids=(f"{name}-0", f"{name}-1"),

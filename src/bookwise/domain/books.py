@@ -43,7 +43,7 @@ class LessonFile:
     source_file: str  #: relative to the book's root, with forward slashes, Unicode NFC
     file_hash: str  #: SHA-256 of the bytes
     format: LessonFormat
-    place: LessonPosition
+    position: LessonPosition
     audience: Audience = Audience()
     numbered: bool = False  #: the place was given, not made up, and no other lesson of the book claims it
     title: str | None = None  #: from front matter or navigation; the first H1 otherwise
@@ -56,8 +56,8 @@ class LessonFile:
         """What the ids of the lesson and of its chunks are derived from (see docs/ids.md)."""
         if not self.numbered:  # counted numbers move when a lesson is inserted; ids must not
             return f"{self.book_id}:{self.source_file}"
-        place = self.place
-        return f"{self.book_id}:{place.module}:{place.chapter}:{place.lesson}"
+        position = self.position
+        return f"{self.book_id}:{position.module}:{position.chapter}:{position.lesson}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

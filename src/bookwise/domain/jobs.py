@@ -40,7 +40,7 @@ class LessonRecord:
     lesson_id: str
     revision: str
     file_hash: str
-    place: LessonPosition
+    position: LessonPosition
     title: str
     url: str
     chunk_ids: tuple[str, ...]

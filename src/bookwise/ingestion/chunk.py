@@ -130,9 +130,9 @@ def _locator(lesson: Lesson, section: Section) -> Locator:
     file = lesson.file
     return Locator(
         book_id=file.book_id,
-        module=file.place.module,
-        chapter=file.place.chapter,
-        lesson=file.place.lesson,
+        module=file.position.module,
+        chapter=file.position.chapter,
+        lesson=file.position.lesson,
         source_file=file.source_file,
         page_title=lesson.title,
         url=f"{file.url}#{section.anchor}" if file.url and section.anchor else file.url,

@@ -79,7 +79,7 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
     )
     broken = {one.source_file for one in found.unreadable}
     files = tuple(
-        _lesson_file(found, site, lesson, listed.get(lesson.name), numbering.places[lesson.name])
+        _lesson_file(found, site, lesson, listed.get(lesson.name), numbering.positions[lesson.name])
         for lesson in lessons
         if lesson.name not in broken
     )
@@ -187,7 +187,7 @@ def _lesson_file(
         source_file=lesson.name,
         file_hash=lesson.file_hash,
         format=format_of(lesson.name) or "markdown",
-        place=numbered.place,
+        position=numbered.position,
         audience=audience_of(lesson.name, lesson.facts, found.profile),
         numbered=numbered.is_given,
         title=lesson.facts.title or (listed.title if listed else "") or None,

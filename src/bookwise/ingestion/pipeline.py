@@ -305,7 +305,7 @@ def _parse_one(file: LessonFile, run: _JobRun) -> _ChunkedLesson:
         lesson_id=lesson_id(file),
         revision=revision,
         file_hash=file.file_hash,
-        place=file.place,
+        position=file.position,
         title=lesson.title,
         url=file.url,
         chunk_ids=tuple(c.id for c in chunks),

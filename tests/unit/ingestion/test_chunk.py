@@ -120,7 +120,7 @@ def test_an_empty_lesson_has_no_chunks() -> None:
 
 
 def test_ids_follow_the_published_formula() -> None:
-    file = lesson_file(book_id="b", place=LessonPosition(module="ros2", chapter=3, lesson=2), numbered=True)
+    file = lesson_file(book_id="b", position=LessonPosition(module="ros2", chapter=3, lesson=2), numbered=True)
     (made,) = chunks_of(lesson(section("Topics", prose(3)), file=file))
     assert made.id == str(uuid.uuid5(SEED_NAMESPACE, f"b:ros2:3:2:{made.content_hash[:16]}"))
     assert made.lesson_id == str(uuid.uuid5(SEED_NAMESPACE, "b:ros2:3:2:parent"))

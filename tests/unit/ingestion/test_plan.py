@@ -19,7 +19,7 @@ def live(file: LessonFile, recipe: str = RECIPE) -> LessonRecord:
         lesson_id=file.key,
         revision=revision_of(file, recipe),
         file_hash=file.file_hash,
-        place=file.place,
+        position=file.position,
         title="",
         url="",
         chunk_ids=(),
@@ -28,7 +28,7 @@ def live(file: LessonFile, recipe: str = RECIPE) -> LessonRecord:
 
 
 A, B, C = (
-    lesson_file(f"{name}.md", place=LessonPosition(module="m", chapter=1, lesson=i)) for i, name in enumerate("abc")
+    lesson_file(f"{name}.md", position=LessonPosition(module="m", chapter=1, lesson=i)) for i, name in enumerate("abc")
 )
 
 

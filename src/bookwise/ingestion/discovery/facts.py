@@ -17,7 +17,7 @@ class Facts:
     title: str | None = None
     slug: str | None = None
     id: str | None = None
-    position: float | None = None  #: where the lesson wants to stand in its folder; not a number of it
+    sidebar_position: float | None = None  #: sorts the lessons of a folder; it is not a lesson number
     is_draft: bool = False
     is_unlisted: bool = False
     module: str | None = None
@@ -37,7 +37,7 @@ def facts_from(front_matter: Mapping[str, object]) -> Facts:
         title=_line(front_matter.get("title")),
         slug=_line(front_matter.get("slug")),
         id=_line(front_matter.get("id")),
-        position=_position(front_matter.get("sidebar_position")),
+        sidebar_position=_position(front_matter.get("sidebar_position")),
         is_draft=front_matter.get("draft") is True,
         is_unlisted=front_matter.get("unlisted") is True,
         module=_module(front_matter.get("module")),

@@ -28,7 +28,7 @@ class Unplaced:
 class Numbered:
     """A lesson's place, and whether it was given and claimed by no other."""
 
-    place: LessonPosition
+    position: LessonPosition
     is_given: bool
 
 
@@ -36,7 +36,7 @@ class Numbered:
 class Numbering:
     """The places of a book's lessons, by source file."""
 
-    places: dict[str, Numbered] = field(default_factory=dict)
+    positions: dict[str, Numbered] = field(default_factory=dict)
     unreadable: list[UnreadableFile] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -71,7 +71,7 @@ def number_lessons(lessons: Sequence[Unplaced], profile: BookProfile) -> Numberi
     for draft in drafts:
         name = draft.source_file
         place = LessonPosition(module=draft.module, chapter=chapters[name], lesson=numbers[name])
-        result.places[name] = Numbered(place=place, is_given=draft.is_complete)
+        result.positions[name] = Numbered(position=place, is_given=draft.is_complete)
         result.unreadable.extend(_out_of_range(draft, profile))
     _keep_first_claimants(result)
     return result
@@ -200,14 +200,14 @@ def _capped(number: int, top: int | None) -> int:
 
 def _keep_first_claimants(result: Numbering) -> None:
     claimed: dict[LessonPosition, str] = {}
-    for name in sorted(result.places):
-        numbered = result.places[name]
+    for name in sorted(result.positions):
+        numbered = result.positions[name]
         if not numbered.is_given:
             continue
-        first = claimed.setdefault(numbered.place, name)
+        first = claimed.setdefault(numbered.position, name)
         if first != name:
-            place = numbered.place
-            result.places[name] = replace(numbered, is_given=False)
+            place = numbered.position
+            result.positions[name] = replace(numbered, is_given=False)
             result.warnings.append(
                 f"{name} claims the same place as {first} ({place.module}, chapter {place.chapter}, lesson "
                 f"{place.lesson}); its ids are derived from its path instead."

@@ -23,7 +23,7 @@ def numbered(*paths: str, profile: BookProfile = FREE, **facts: Facts) -> Number
 
 
 def places(numbering: Numbering) -> list[tuple[str, int, int]]:
-    found = [one.place for one in numbering.places.values()]
+    found = [one.position for one in numbering.positions.values()]
     return [(place.module, place.chapter, place.lesson) for place in found]
 
 
@@ -91,7 +91,7 @@ def test_front_matter_fills_what_the_path_leaves_open_and_rules_fill_the_rest() 
         c=Facts(module="own"),
     )
     assert places(result) == [("own", 2, 3), ("late", 9, 9), ("own", 4, 5)]
-    assert all(one.is_given for one in result.places.values())
+    assert all(one.is_given for one in result.positions.values())
 
 
 def test_front_matter_is_trusted_more_than_rules() -> None:
@@ -101,9 +101,9 @@ def test_front_matter_is_trusted_more_than_rules() -> None:
 
 
 def test_a_sidebar_position_is_never_a_lesson_number() -> None:
-    result = numbered("module-1-a/chapter-1/x.md", x=Facts(position=9.0))
+    result = numbered("module-1-a/chapter-1/x.md", x=Facts(sidebar_position=9.0))
     assert places(result) == [("a", 1, 1)]
-    assert not result.places["module-1-a/chapter-1/x.md"].is_given
+    assert not result.positions["module-1-a/chapter-1/x.md"].is_given
 
 
 def test_overviews_are_lesson_zero_of_their_chapter_and_chapter_zero_of_their_module() -> None:
@@ -114,7 +114,7 @@ def test_overviews_are_lesson_zero_of_their_chapter_and_chapter_zero_of_their_mo
         "index.md",
     )
     assert places(result) == [("a", 0, 0), ("a", 2, 0), ("a", 3, 0), ("main", 0, 0)]
-    assert [one.is_given for one in result.places.values()] == [True, True, True, False]
+    assert [one.is_given for one in result.positions.values()] == [True, True, True, False]
 
 
 def test_an_overview_may_number_itself() -> None:
@@ -130,7 +130,7 @@ def test_what_nobody_numbers_is_counted_in_reading_order() -> None:
         ("basics", 0, 1),
         ("main", 0, 1),
     ]
-    assert not any(one.is_given for one in result.places.values())
+    assert not any(one.is_given for one in result.positions.values())
 
 
 def test_counting_goes_on_after_the_given_numbers() -> None:
@@ -160,7 +160,7 @@ def test_the_chapters_of_a_navigation_are_counted() -> None:
 
 def test_the_first_of_several_claimants_keeps_the_place() -> None:
     result = numbered("module-1-a/chapter-1/02-z.md", "module-1-a/chapter-1/02-b.md")
-    assert [one.is_given for one in result.places.values()] == [False, True]
+    assert [one.is_given for one in result.positions.values()] == [False, True]
     assert result.warnings == [
         "module-1-a/chapter-1/02-z.md claims the same place as module-1-a/chapter-1/02-b.md "
         "(a, chapter 1, lesson 2); its ids are derived from its path instead."
@@ -175,7 +175,7 @@ def test_a_lesson_that_cannot_be_read_keeps_its_place_and_moves_no_other() -> No
         ]
         return number_lessons(lessons, FREE)
 
-    assert with_readable(True).places == with_readable(False).places
+    assert with_readable(True).positions == with_readable(False).positions
 
 
 def test_aliases_and_longer_names_lead_to_the_books_own_modules() -> None:
@@ -186,14 +186,14 @@ def test_aliases_and_longer_names_lead_to_the_books_own_modules() -> None:
         profile=ROBOTICS,
     )
     assert places(result) == [("gazebo", 1, 1), ("gazebo", 2, 1), ("ros2", 1, 1)]
-    assert all(one.is_given for one in result.places.values())
+    assert all(one.is_given for one in result.positions.values())
     assert not result.warnings
 
 
 def test_a_module_the_book_does_not_list_loses_no_lesson() -> None:
     result = numbered("module-9-cooking/chapter-1/01-a.md", "cooking/b.md", "c.md", profile=ROBOTICS)
     assert places(result) == [("intro", 1, 1), ("intro", 0, 1), ("intro", 0, 2)]
-    assert not any(one.is_given for one in result.places.values())
+    assert not any(one.is_given for one in result.positions.values())
     [warning] = result.warnings
     assert "'cooking' is not one of the book's modules (intro, ros2, gazebo, isaac, vla): 2 lessons" in warning
     assert "taken under 'intro'" in warning
@@ -273,7 +273,7 @@ def test_an_audience_comes_from_front_matter_then_rules_then_defaults() -> None:
         ({"module": "ROS 2!"}, Facts(module="ros-2")),
         ({"sidebar_position": float("nan")}, Facts()),
         ({"sidebar_position": 10**400}, Facts()),
-        ({"sidebar_position": 2}, Facts(position=2.0)),
+        ({"sidebar_position": 2}, Facts(sidebar_position=2.0)),
         ({"draft": True, "unlisted": True}, Facts(is_draft=True, is_unlisted=True)),
         ({"draft": "true"}, Facts()),
         ({"hardware_tier": "2", "proficiency_level": " b1", "layer": "l2"},
@@ -342,4 +342,4 @@ def test_labels_and_lines_are_clean() -> None:
 
 
 def test_places_are_values() -> None:
-    assert numbered("x.md").places["x.md"].place == LessonPosition(module="main", chapter=0, lesson=1)
+    assert numbered("x.md").positions["x.md"].position == LessonPosition(module="main", chapter=0, lesson=1)

@@ -110,7 +110,7 @@ def reading_order(site: Site, names: Sequence[str], facts: Mapping[str, Facts]) 
     unlisted = len(site.listed)
 
     def key(name: str) -> tuple[int, list[tuple[float, tuple[tuple[str | int, ...], str]]]]:
-        return rank.get(name, unlisted), _path_key(site, name, facts.get(name, NO_FACTS).position)
+        return rank.get(name, unlisted), _path_key(site, name, facts.get(name, NO_FACTS).sidebar_position)
 
     return sorted(names, key=key)
 

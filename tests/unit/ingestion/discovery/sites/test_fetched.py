@@ -41,7 +41,7 @@ def test_the_manifest_is_the_book(tmp_path: Path) -> None:
 
 
 def test_numbers_are_read_from_the_address(tmp_path: Path) -> None:
-    place = found(tmp_path, FILES).files[0].place
+    place = found(tmp_path, FILES).files[0].position
     assert (place.module, place.chapter, place.lesson) == ("ros2", 2, 3)
 
 

@@ -58,7 +58,7 @@ def test_chapters_without_parts_are_counted(tmp_path: Path) -> None:
     contents = "root: r\nchapters:\n- file: a\n  sections:\n  - file: b\n- file: c\n"
     files: dict[str, str | bytes] = {f"{name}.md": name for name in "rabc"}
     site = found(tmp_path, files | {"_toc.yml": contents})
-    assert [(file.place.chapter, file.place.lesson) for file in site.files] == [
+    assert [(file.position.chapter, file.position.lesson) for file in site.files] == [
         (0, 1),
         (1, 0),
         (1, 1),

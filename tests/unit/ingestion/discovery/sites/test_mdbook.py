@@ -72,7 +72,7 @@ def test_titles_breadcrumbs_and_numbers_follow_it(tmp_path: Path) -> None:
     assert files["src/one/README.md"].title == "One code"
     assert files["src/one/deeper.md"].breadcrumb == ("One code", "Inner")
     assert files["src/three.md"].breadcrumb == ("Part two",)
-    three, two = files["src/three.md"].place, files["src/two.md"].place
+    three, two = files["src/three.md"].position, files["src/two.md"].position
     assert (two.chapter, two.lesson, three.lesson) == (1, 0, 0)
     assert three.chapter > two.chapter
 
