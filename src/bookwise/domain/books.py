@@ -53,7 +53,7 @@ class LessonFile:
 
     @property
     def key(self) -> str:
-        """What the ids of the lesson and of its chunks are derived from (see docs/ids.md)."""
+        """What the ids of the lesson and of its chunks are derived from (docs/books.md, "Ids")."""
         if not self.numbered:  # counted numbers move when a lesson is inserted; ids must not
             return f"{self.book_id}:{self.source_file}"
         position = self.position

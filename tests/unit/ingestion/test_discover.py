@@ -28,7 +28,7 @@ def test_a_folder_that_may_not_be_read_is_said_so() -> None:
     with open_folder() as root:
         written(root, {"book/a.md": "a"})
         (root / "book").chmod(0)
-        with without_privileges(), pytest.raises(SourceNotFound, match="may not be read"):
+        with without_privileges(), pytest.raises(SourceNotFound, match="No permission to read"):
             discover(root / "book")
 
 
@@ -37,7 +37,7 @@ def test_a_folder_that_may_not_be_read_is_said_so() -> None:
     [({}, ""), ({"notes.txt": "x"}, ""), ({"LICENSE.md": "x", "x.html": "x"}, "by rule: not-a-lesson")],
 )
 def test_a_folder_without_lessons_is_said_so(tmp_path: Path, files: dict[str, str | bytes], because: str) -> None:
-    with pytest.raises(BadSource, match="holds no lessons") as caught:
+    with pytest.raises(BadSource, match="contains no lessons") as caught:
         found(tmp_path, files)
     assert because in caught.value.message
     assert ".md" in caught.value.advice

@@ -13,6 +13,7 @@ from bookwise.ingestion.discover import discover
 from bookwise.ingestion.doctor import examine
 from bookwise.ingestion.pipeline import ingest
 from bookwise.retrieval import read
+from bookwise.schemas.ask import module_names
 from bookwise.wiring import App
 from tests.support.apps import found, hashing_app, ingested, write_book
 from tests.support.port_proxies import Crash, FailingMethod, PortCalls
@@ -126,6 +127,16 @@ async def test_a_first_ingest_that_publishes_a_part_of_the_book_keeps_that_part(
     job = await ingest(discover(root, book_id="book"), root, replace(app.ingestion_kit, embedder=OneLessonEmbedder()))
     assert (job.files_processed, job.files_failed) == (1, 2)
     assert [book.id for book in await app.catalog.books()] == ["book"]
+
+
+async def test_readers_can_filter_by_a_module_that_only_a_folder_names(app: App, tmp_path: Path) -> None:
+    lessons = {"ros2/nodes.md": "# Nodes\n\nA node runs code.\n", "setup/tools.md": "# Tools\n\nInstall the code.\n"}
+    root = write_book(tmp_path / "robots", lessons)
+    await ingested(app, root, book_id="physical-ai-robotics")
+    book = await app.catalog.book("physical-ai-robotics")
+    assert "setup" in module_names(book)
+    hits = (await found(app, "install the code", book_id=book.id, module="setup")).hits
+    assert [hit.chunk.locator.source_file for hit in hits] == ["setup/tools.md"]
 
 
 async def texts_seen(app: App) -> dict[str, str]:

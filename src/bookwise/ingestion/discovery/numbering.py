@@ -1,4 +1,4 @@
-"""Paths, front matter and rules → module, chapter and lesson number of every lesson."""
+"""Paths, front matter and rules → the position (module, chapter, lesson) of every lesson."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,46 +9,47 @@ from bookwise.domain.jobs import UnreadableFile
 from bookwise.ingestion.discovery.facts import NO_FACTS, Facts
 from bookwise.ingestion.discovery.globs import matches
 from bookwise.ingestion.discovery.path_claims import PathClaim, branching_folders, claim_from_path
-from bookwise.ingestion.discovery.profile import NUMBER_MAX, BookProfile, Rule
+from bookwise.ingestion.discovery.profile import NUMBER_MAX, PROFILE_FILE, BookProfile, Rule
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unplaced:
-    """A lesson in reading order, before it has a place."""
+    """A lesson in reading order that has no position yet."""
 
     source_file: str
     path: str  #: inside the folder of lessons
     facts: Facts = NO_FACTS
-    group: str = ""  #: the chapter a navigation puts it in
-    leads_group: bool = False  #: it is that chapter's own first lesson
+    group: str = ""  #: the chapter that the navigation puts it in
+    leads_group: bool = False  #: it is the page of that chapter itself
     is_readable: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numbered:
-    """A lesson's place, and whether it was given and claimed by no other."""
+    """The position of a lesson."""
 
     position: LessonPosition
-    is_given: bool
+    is_given: bool  #: the book states it, and no other lesson claims it; False: counted
 
 
 @dataclass(slots=True)
 class Numbering:
-    """The places of a book's lessons, by source file."""
+    """The positions of a book's lessons, by source file."""
 
     positions: dict[str, Numbered] = field(default_factory=dict)
     unreadable: list[UnreadableFile] = field(default_factory=list)
+    extra_modules: list[str] = field(default_factory=list)  #: used, but not listed by the book
     warnings: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _NumberDraft:
-    """A place with holes: None is filled by counting."""
+    """A position that may be incomplete; numbers that are None are counted later."""
 
     source_file: str
     module: str
     is_module_given: bool
-    unknown_module: str | None  #: named, but not one of the book's modules
+    is_extra_module: bool  #: the module is not one of those the book lists
     chapter: int | None
     lesson: int | None
     group: str
@@ -61,29 +62,30 @@ class _NumberDraft:
 
 
 def number_lessons(lessons: Sequence[Unplaced], profile: BookProfile) -> Numbering:
-    """A place for every lesson. One that cannot be read still holds the place its path claims, so that a
-    broken edit moves no other lesson."""
+    """A position for every lesson. An unreadable lesson keeps the position its path claims, so that a broken edit
+    moves no other lesson."""
     branching = branching_folders(lesson.path for lesson in lessons)
     drafts = [_draft(lesson, claim_from_path(lesson.path, branching), profile) for lesson in lessons]
     chapters = _chapters(drafts, profile.chapter_max)
     numbers = _lessons(drafts, chapters, profile.lesson_max)
-    result = Numbering(warnings=_unknown_modules(drafts, profile))
+    extra = _extra_modules(drafts)
+    result = Numbering(extra_modules=list(extra), warnings=_extra_module_warnings(extra, profile))
     for draft in drafts:
         name = draft.source_file
-        place = LessonPosition(module=draft.module, chapter=chapters[name], lesson=numbers[name])
-        result.positions[name] = Numbered(position=place, is_given=draft.is_complete)
+        position = LessonPosition(module=draft.module, chapter=chapters[name], lesson=numbers[name])
+        result.positions[name] = Numbered(position=position, is_given=draft.is_complete)
         result.unreadable.extend(_out_of_range(draft, profile))
     _keep_first_claimants(result)
     return result
 
 
 def audience_of(source_file: str, facts: Facts, profile: BookProfile) -> Audience:
-    """Front matter, then rules, then the book's defaults."""
+    """The audience of a lesson: from its front matter, else from the rules, else from the book's defaults."""
     rules = _rules_for(source_file, profile)
-    usual = profile.audience
-    tier = next((rule.hardware_tier for rule in rules if rule.hardware_tier), usual.hardware_tier)
-    level = next((rule.proficiency_level for rule in rules if rule.proficiency_level), usual.proficiency_level)
-    layer = next((rule.layer for rule in rules if rule.layer), usual.layer)
+    default = profile.audience
+    tier = next((rule.hardware_tier for rule in rules if rule.hardware_tier), default.hardware_tier)
+    level = next((rule.proficiency_level for rule in rules if rule.proficiency_level), default.proficiency_level)
+    layer = next((rule.layer for rule in rules if rule.layer), default.layer)
     return Audience(
         hardware_tier=facts.hardware_tier or tier,
         proficiency_level=facts.proficiency_level or level,
@@ -103,14 +105,15 @@ def _draft(lesson: Unplaced, path: PathClaim, profile: BookProfile) -> _NumberDr
     if path.is_overview:
         lessons.append(0)
         chapters.append(None if path.chapter_folder or lesson.group else 0)
-    named = [module for module in modules if module]
-    given = next((known for module in named if (known := _known(module, profile))), None)
-    module = given or _known(path.suggested_module or "", profile)
+    names = [module for module in modules if module]
+    stated = next((match for module in names if (match := _match_module(module, profile))), None)
+    module = stated or _match_module(path.suggested_module or "", profile)
+    extra = None if module else next(iter([*names, path.suggested_module]), None)
     return _NumberDraft(
         source_file=lesson.source_file,
-        module=module or profile.default_module,
-        is_module_given=given is not None or (bool(profile.modules) and module is not None),
-        unknown_module=None if module else next(iter([*named, path.suggested_module]), None),
+        module=module or extra or profile.default_module,
+        is_module_given=stated is not None or (bool(profile.modules) and module is not None),
+        is_extra_module=extra is not None,
         chapter=next((n for n in chapters if n is not None), None),
         lesson=next((n for n in lessons if n is not None), None),
         group=path.chapter_folder or lesson.group,
@@ -119,29 +122,38 @@ def _draft(lesson: Unplaced, path: PathClaim, profile: BookProfile) -> _NumberDr
     )
 
 
-def _known(module: str, profile: BookProfile) -> str | None:
-    """The book's own name for a module; any name will do when the book lists none."""
+def _match_module(module: str, profile: BookProfile) -> str | None:
+    """The listed module with this name or alias, or with one of its words; any name if the book lists no modules."""
     if not profile.modules:
         return module or None
     for listed in profile.modules:
         if module == listed.name or module in listed.aliases:
             return listed.name
     words = set(module.split("-"))
-    near = [m.name for m in profile.modules if words & {m.name, *m.aliases}]
-    return near[0] if len(near) == 1 else None
+    matches = [m.name for m in profile.modules if words & {m.name, *m.aliases}]
+    return matches[0] if len(matches) == 1 else None
 
 
-def _unknown_modules(drafts: Sequence[_NumberDraft], profile: BookProfile) -> list[str]:
-    strays: dict[str, list[str]] = defaultdict(list)
+def _extra_modules(drafts: Sequence[_NumberDraft]) -> dict[str, list[str]]:
+    """The modules that the book does not list → their lessons."""
+    extra: dict[str, list[str]] = defaultdict(list)
     for draft in drafts:
-        if draft.unknown_module:
-            strays[draft.unknown_module].append(draft.source_file)
+        if draft.is_extra_module:
+            extra[draft.module].append(draft.source_file)
+    return extra
+
+
+def _extra_module_warnings(extra: dict[str, list[str]], profile: BookProfile) -> list[str]:
     listed = ", ".join(module.name for module in profile.modules)
     return [
-        f"{stray!r} is not one of the book's modules ({listed}): {len(files)} lessons, from {files[0]} on, "
-        f"were taken under {profile.default_module!r}."
-        for stray, files in strays.items()
+        f"{module!r} is not one of the book's modules ({listed}). It became an extra module with {_counted(files)}. "
+        f"To change this, add it to [[modules]] in {PROFILE_FILE}, as a module or as an alias."
+        for module, files in extra.items()
     ]
+
+
+def _counted(files: Sequence[str]) -> str:
+    return f"1 lesson, {files[0]}" if len(files) == 1 else f"{len(files)} lessons, from {files[0]} on"
 
 
 def _out_of_range(draft: _NumberDraft, profile: BookProfile) -> list[UnreadableFile]:
@@ -158,7 +170,7 @@ def _out_of_range(draft: _NumberDraft, profile: BookProfile) -> list[UnreadableF
 
 
 def _chapters(drafts: Sequence[_NumberDraft], top: int | None) -> dict[str, int]:
-    """Given chapter numbers; 0 for lessons beside the chapters; the rest counted on after the given ones."""
+    """The chapter numbers: as stated, 0 for lessons outside any chapter, else counted from the highest stated one."""
     last: dict[str, int] = defaultdict(int)
     for draft in drafts:
         last[draft.module] = max(last[draft.module], draft.chapter or 0)
@@ -169,7 +181,7 @@ def _chapters(drafts: Sequence[_NumberDraft], top: int | None) -> dict[str, int]
             last[draft.module] += 1
             counted[key] = last[draft.module]
     return {
-        draft.source_file: _capped(counted.get((draft.module, draft.group), 0), top)
+        draft.source_file: _at_most(counted.get((draft.module, draft.group), 0), top)
         if draft.chapter is None
         else draft.chapter
         for draft in drafts
@@ -177,7 +189,7 @@ def _chapters(drafts: Sequence[_NumberDraft], top: int | None) -> dict[str, int]
 
 
 def _lessons(drafts: Sequence[_NumberDraft], chapters: dict[str, int], top: int | None) -> dict[str, int]:
-    """Given lesson numbers; 0 for the head of a chapter; the rest counted on after the given ones."""
+    """The lesson numbers: as stated, 0 for the page of a chapter, else counted from the highest stated one."""
     last: dict[tuple[str, int], int] = defaultdict(int)
     for draft in drafts:
         key = (draft.module, chapters[draft.source_file])
@@ -187,18 +199,19 @@ def _lessons(drafts: Sequence[_NumberDraft], chapters: dict[str, int], top: int 
         key = (draft.module, chapters[draft.source_file])
         if draft.lesson is None and not draft.leads_group:
             last[key] += 1
-            numbers[draft.source_file] = _capped(last[key], top)
+            numbers[draft.source_file] = _at_most(last[key], top)
         else:
             numbers[draft.source_file] = draft.lesson or 0
     return numbers
 
 
-def _capped(number: int, top: int | None) -> int:
-    """Counted numbers never make a lesson unreadable, and never leave the book's range."""
+def _at_most(number: int, top: int | None) -> int:
+    """The number, at most `top`: a counted number never makes a lesson unreadable."""
     return number if top is None else min(number, top)
 
 
 def _keep_first_claimants(result: Numbering) -> None:
+    """Of several lessons that claim the same position, only the first by path keeps it as given."""
     claimed: dict[LessonPosition, str] = {}
     for name in sorted(result.positions):
         numbered = result.positions[name]
@@ -206,9 +219,9 @@ def _keep_first_claimants(result: Numbering) -> None:
             continue
         first = claimed.setdefault(numbered.position, name)
         if first != name:
-            place = numbered.position
+            position = numbered.position
             result.positions[name] = replace(numbered, is_given=False)
             result.warnings.append(
-                f"{name} claims the same place as {first} ({place.module}, chapter {place.chapter}, lesson "
-                f"{place.lesson}); its ids are derived from its path instead."
+                f"{name} claims the same position as {first} ({position.module}, chapter {position.chapter}, lesson "
+                f"{position.lesson}). Its ids are derived from its path instead."
             )

@@ -1,4 +1,4 @@
-"""Every lesson gets a place: from its path, its front matter, the book's rules, or by counting."""
+"""Every lesson gets a position: from its path, its front matter, the book's rules, or by counting."""
 
 import pytest
 
@@ -22,9 +22,9 @@ def numbered(*paths: str, profile: BookProfile = FREE, **facts: Facts) -> Number
     return number_lessons(lessons, profile)
 
 
-def places(numbering: Numbering) -> list[tuple[str, int, int]]:
-    found = [one.position for one in numbering.positions.values()]
-    return [(place.module, place.chapter, place.lesson) for place in found]
+def triples(numbering: Numbering) -> list[tuple[str, int, int]]:
+    positions = [one.position for one in numbering.positions.values()]
+    return [(position.module, position.chapter, position.lesson) for position in positions]
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_a_path_says_where_its_lesson_stands(
 
 def test_a_numbered_folder_is_a_module_when_it_holds_chapters_itself() -> None:
     result = numbered("01-basics/index.md", "01-basics/01-setup/index.md", "01-basics/01-setup/02-x.md")
-    assert places(result) == [("basics", 0, 0), ("basics", 1, 0), ("basics", 1, 2)]
+    assert triples(result) == [("basics", 0, 0), ("basics", 1, 0), ("basics", 1, 2)]
     assert not result.warnings
 
 
@@ -90,19 +90,19 @@ def test_front_matter_fills_what_the_path_leaves_open_and_rules_fill_the_rest() 
         a=Facts(module="own", chapter=7, lesson=3),
         c=Facts(module="own"),
     )
-    assert places(result) == [("own", 2, 3), ("late", 9, 9), ("own", 4, 5)]
+    assert triples(result) == [("own", 2, 3), ("late", 9, 9), ("own", 4, 5)]
     assert all(one.is_given for one in result.positions.values())
 
 
 def test_front_matter_is_trusted_more_than_rules() -> None:
     profile = BookProfile.model_validate({"rules": [{"path": "**", "module": "rule", "chapter": 1, "lesson": 1}]})
     result = numbered("x.md", profile=profile, x=Facts(module="own", chapter=2, lesson=2))
-    assert places(result) == [("own", 2, 2)]
+    assert triples(result) == [("own", 2, 2)]
 
 
 def test_a_sidebar_position_is_never_a_lesson_number() -> None:
     result = numbered("module-1-a/chapter-1/x.md", x=Facts(sidebar_position=9.0))
-    assert places(result) == [("a", 1, 1)]
+    assert triples(result) == [("a", 1, 1)]
     assert not result.positions["module-1-a/chapter-1/x.md"].is_given
 
 
@@ -113,17 +113,17 @@ def test_overviews_are_lesson_zero_of_their_chapter_and_chapter_zero_of_their_mo
         "module-1-a/chapter-3/Overview.mdx",
         "index.md",
     )
-    assert places(result) == [("a", 0, 0), ("a", 2, 0), ("a", 3, 0), ("main", 0, 0)]
+    assert triples(result) == [("a", 0, 0), ("a", 2, 0), ("a", 3, 0), ("main", 0, 0)]
     assert [one.is_given for one in result.positions.values()] == [True, True, True, False]
 
 
 def test_an_overview_may_number_itself() -> None:
-    assert places(numbered("module-1-a/index.md", index=Facts(chapter=4, lesson=2))) == [("a", 4, 2)]
+    assert triples(numbered("module-1-a/index.md", index=Facts(chapter=4, lesson=2))) == [("a", 4, 2)]
 
 
 def test_what_nobody_numbers_is_counted_in_reading_order() -> None:
     result = numbered("basics/loops/while.md", "basics/loops/for.md", "basics/types/int.md", "basics/why.md", "end.md")
-    assert places(result) == [
+    assert triples(result) == [
         ("basics", 1, 1),
         ("basics", 1, 2),
         ("basics", 2, 1),
@@ -135,12 +135,12 @@ def test_what_nobody_numbers_is_counted_in_reading_order() -> None:
 
 def test_counting_goes_on_after_the_given_numbers() -> None:
     result = numbered("module-1-a/extras/x.md", "module-1-a/chapter-7/notes.md", "module-1-a/chapter-7/03-y.md")
-    assert places(result) == [("a", 8, 1), ("a", 7, 4), ("a", 7, 3)]
+    assert triples(result) == [("a", 8, 1), ("a", 7, 4), ("a", 7, 3)]
 
 
 def test_a_chapter_folder_without_number_is_no_module() -> None:
     result = numbered("chapter_preliminaries/index.md", "chapter_preliminaries/ndarray.md", "chapter_rnn/a.md")
-    assert places(result) == [("main", 1, 0), ("main", 1, 1), ("main", 2, 1)]
+    assert triples(result) == [("main", 1, 0), ("main", 1, 1), ("main", 2, 1)]
 
 
 def test_the_chapters_of_a_navigation_are_counted() -> None:
@@ -150,7 +150,7 @@ def test_the_chapters_of_a_navigation_are_counted() -> None:
         Unplaced(source_file="c.md", path="c.md", group="1"),
         Unplaced(source_file="d.md", path="d.md", group="2"),
     ]
-    assert places(number_lessons(lessons, FREE)) == [
+    assert triples(number_lessons(lessons, FREE)) == [
         ("main", 0, 1),
         ("main", 1, 0),
         ("main", 1, 1),
@@ -162,8 +162,8 @@ def test_the_first_of_several_claimants_keeps_the_place() -> None:
     result = numbered("module-1-a/chapter-1/02-z.md", "module-1-a/chapter-1/02-b.md")
     assert [one.is_given for one in result.positions.values()] == [False, True]
     assert result.warnings == [
-        "module-1-a/chapter-1/02-z.md claims the same place as module-1-a/chapter-1/02-b.md "
-        "(a, chapter 1, lesson 2); its ids are derived from its path instead."
+        "module-1-a/chapter-1/02-z.md claims the same position as module-1-a/chapter-1/02-b.md "
+        "(a, chapter 1, lesson 2). Its ids are derived from its path instead."
     ]
 
 
@@ -185,23 +185,43 @@ def test_aliases_and_longer_names_lead_to_the_books_own_modules() -> None:
         "ros2/chapter-1/01-c.md",
         profile=ROBOTICS,
     )
-    assert places(result) == [("gazebo", 1, 1), ("gazebo", 2, 1), ("ros2", 1, 1)]
+    assert triples(result) == [("gazebo", 1, 1), ("gazebo", 2, 1), ("ros2", 1, 1)]
     assert all(one.is_given for one in result.positions.values())
     assert not result.warnings
 
 
-def test_a_module_the_book_does_not_list_loses_no_lesson() -> None:
-    result = numbered("module-9-cooking/chapter-1/01-a.md", "cooking/b.md", "c.md", profile=ROBOTICS)
-    assert places(result) == [("intro", 1, 1), ("intro", 0, 1), ("intro", 0, 2)]
+def test_a_folder_that_is_none_of_the_modules_becomes_a_module_and_not_the_default_one() -> None:
+    result = numbered("module-9-cooking/chapter-1/01-a.md", "cooking/b.md", "setup/c.md", "d.md", profile=ROBOTICS)
+    assert triples(result) == [("cooking", 1, 1), ("cooking", 0, 1), ("setup", 0, 1), ("intro", 0, 1)]
     assert not any(one.is_given for one in result.positions.values())
-    [warning] = result.warnings
-    assert "'cooking' is not one of the book's modules (intro, ros2, gazebo, isaac, vla): 2 lessons" in warning
-    assert "taken under 'intro'" in warning
+    assert result.extra_modules == ["cooking", "setup"]
+
+
+def test_a_folder_that_is_none_of_the_modules_is_reported_with_the_modules_and_what_to_do() -> None:
+    result = numbered("module-9-cooking/chapter-1/01-a.md", "cooking/b.md", "d.md", profile=ROBOTICS)
+    assert result.warnings == [
+        "'cooking' is not one of the book's modules (intro, ros2, gazebo, isaac, vla). It became an extra module with "
+        "2 lessons, from module-9-cooking/chapter-1/01-a.md on. To change this, add it to [[modules]] in "
+        "bookwise.toml, as a module or as an alias."
+    ]
+
+
+def test_a_module_that_the_author_does_not_list_is_treated_the_same() -> None:
+    profile = BookProfile.model_validate({"modules": [{"name": "water"}], "defaults": {"module": "water"}})
+    result = numbered("water/a.md", "appendix/b.md", "c.md", profile=profile, c=Facts(module="glossary"))
+    assert [position[0] for position in triples(result)] == ["water", "appendix", "glossary"]
+    assert result.extra_modules == ["appendix", "glossary"]
+
+
+def test_a_book_that_lists_no_modules_has_no_extra_ones() -> None:
+    result = numbered("water/a.md", "appendix/b.md")
+    assert [position[0] for position in triples(result)] == ["water", "appendix"]
+    assert (result.extra_modules, result.warnings) == ([], [])
 
 
 def test_front_matter_may_name_the_module_that_the_path_fails_to_name() -> None:
     result = numbered("module-9-cooking/chapter-1/01-a.md", profile=ROBOTICS, **{"01_a": Facts(module="vla")})
-    assert places(result) == [("vla", 1, 1)]
+    assert triples(result) == [("vla", 1, 1)]
     assert not result.warnings
 
 
@@ -236,10 +256,10 @@ def test_a_book_without_modules_takes_any_number_that_is_not_negative() -> None:
 
 def test_counted_numbers_stay_in_range() -> None:
     result = numbered(*(f"ros2/c{chapter}/x.md" for chapter in range(30)), profile=ROBOTICS)
-    assert max(place[1] for place in places(result)) == 20
+    assert max(position[1] for position in triples(result)) == 20
     assert not result.unreadable
     result = numbered(*(f"ros2/{lesson}x.md" for lesson in range(30)), profile=ROBOTICS)
-    assert max(place[2] for place in places(result)) == 15
+    assert max(position[2] for position in triples(result)) == 15
 
 
 def test_an_audience_comes_from_front_matter_then_rules_then_defaults() -> None:
