@@ -1,5 +1,7 @@
-"""What the roads need from outside. The promise of each port is its docstring; tests/contracts holds it
-against every backend."""
+"""The ports: what ingestion, retrieval and answering need from databases, indexes and models.
+
+The docstring of a port is its contract. The suites in tests/contracts check every backend against it.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-if TYPE_CHECKING:  # a search should not wait for the words of jobs, threads and keys
+if TYPE_CHECKING:  # a search should not load the types of jobs, threads and keys
     from collections.abc import AsyncIterator, Mapping, Sequence
     from datetime import datetime
 
@@ -23,8 +25,8 @@ if TYPE_CHECKING:  # a search should not wait for the words of jobs, threads and
 class Embedder(Protocol):
     """Turns texts into unit vectors of one size.
 
-    One text has one vector, alone or beside others, today or tomorrow, as long as the fingerprint stays.
-    A vector that is not finite, all zero or of another size is never returned: `EmbedderUnavailable`.
+    A text always gets the same vector, alone or in a batch, as long as the fingerprint stays the same.
+    Raises `EmbedderUnavailable` instead of returning a vector that is not finite, all zero or of another size.
     """
 
     @property
@@ -34,210 +36,217 @@ class Embedder(Protocol):
         """One vector per text, in order; an empty list for an empty list."""
 
     async def embed_query(self, text: str) -> Vector:
-        """The vector to search with."""
+        """The vector to search with for this question."""
 
 
 class VectorCache(Protocol):
-    """Remembers vectors by (embedder fingerprint, hash of the embedded text)."""
+    """Caches vectors by embedder fingerprint and hash of the embedded text."""
 
     async def recall(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:
-        """What is remembered of these; bit-exact as remembered."""
+        """The cached vectors of these hashes, bit for bit as they were stored. Missing hashes are left out."""
 
     async def remember(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
-        """Adds; remembering twice is once, and of two vectors for one text the newer one stays."""
+        """Stores the vectors. Idempotent; a newer vector for the same text replaces the older one."""
 
 
 class LessonIndex(Protocol):
-    """Stores chunks of many books and finds them again.
+    """Stores and searches the chunks of all books.
 
-    It knows nothing of what is live: it keeps every revision it was given until told to remove it, and a
-    reader must compare `chunk.revision` with the catalog. A call that returned survives a crash.
+    The index does not know which revisions are live. It keeps every staged revision until `remove`, and readers must
+    compare `chunk.revision` with the catalog. What a completed call has stored survives a crash.
     """
 
     @property
     def id(self) -> str:
-        """Identity of this index's data; another one after the data was lost or rebuilt from nothing."""
+        """Identity of the stored data. It changes when the data is lost or rebuilt from scratch."""
 
     async def stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
-        """Stores chunks durably; staging twice is once; other revisions are untouched."""
+        """Stores chunks durably. Idempotent; other revisions are not changed."""
 
     async def nearest(self, vector: Vector, words: str, *, within: Filter, limit: int) -> list[Candidate]:
-        """The `limit` best by cosine and the `limit` best by words, each once and with both scores."""
+        """The `limit` best chunks by cosine and by words, without duplicates, each with both scores."""
 
     async def read(self, refs: Sequence[int]) -> list[Chunk | None]:
-        """The chunks behind these candidates, in order; None for what was removed meanwhile."""
+        """The chunks of these candidates, in order; None for a chunk that has been removed since."""
 
     async def lesson(self, book_id: str, lesson_id: str) -> list[Chunk]:
-        """All stored chunks of a lesson, of every revision, by revision and chunk index."""
+        """All stored chunks of a lesson, in every revision, ordered by revision and chunk index."""
 
     async def chunk(self, book_id: str | None, chunk_id: str) -> list[Chunk]:
-        """The stored chunks with this id, one per revision; of any book when `book_id` is None."""
+        """The stored chunks with this id, one per revision; from any book when `book_id` is None."""
 
     async def revisions(self, book_id: str) -> dict[str, int]:
-        """How many chunks are stored of each revision of a book."""
+        """The number of stored chunks per revision of a book."""
 
     async def remove(self, book_id: str, revisions: Sequence[str]) -> int:
-        """Removes these revisions of the book; returns how many chunks that were."""
+        """Removes these revisions of the book; returns the number of removed chunks."""
 
     async def unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
-        """Those of these words that stand in no stored chunk of the book, whatever their ending."""
+        """The words that no stored chunk of the book contains in any inflected form."""
 
     async def vectors(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, Vector]:
         """The vectors of these chunks, as stored."""
 
 
 class CatalogReader(Protocol):
-    """The reading side of the catalog: which books there are, and what readers see of them."""
+    """The read-only part of the catalog: which books exist, and which revisions are live."""
 
     async def books(self) -> list[Book]:
-        """All books, by id."""
+        """All books, ordered by id."""
 
     async def book(self, book_id: str) -> Book:
-        """The book; `NotFound` when there is none."""
+        """The book with this id. Raises `NotFound`."""
 
     async def live(self, book_id: str) -> Live:
-        """The snapshot a search answers from; cheap to ask for again and again."""
+        """The live revisions of the book at this moment. Cheap enough to call for every search."""
 
 
 class Catalog(CatalogReader, Protocol):
-    """Says which books exist and which revision of each lesson readers see. `activate` and `withdraw` are
-    the commit points of road one: one transaction each, durable when they return."""
+    """Stores which books exist and which revision of each lesson is live.
+
+    `activate` and `withdraw` are the commit points of ingestion: one transaction each, durable when they return.
+    """
 
     async def register(self, book: Book) -> None:
-        """Creates the book or updates its facts. Lessons that another index held are forgotten: from here on
-        readers are served from this one."""
+        """Creates or updates the book. Its lessons in any other index are forgotten: from now on readers are served
+        from this index."""
 
     async def remove_book(self, book_id: str) -> None:
-        """Forgets the book and all its lessons; its jobs stay. Removing an absent book does nothing."""
+        """Removes the book and its lessons; its jobs stay. Does nothing when there is no such book."""
 
     async def records(self, book_id: str) -> list[LessonRecord]:
-        """The live lessons of the book, by source file."""
+        """The live lessons of the book, ordered by source file."""
 
     async def activate(self, records: Sequence[LessonRecord]) -> None:
-        """Makes these the lessons readers see, all at once. A live lesson of the same book with the same
-        source file or the same lesson id is replaced."""
+        """Makes these lessons live, all in one transaction. A live lesson of the same book with the same source file
+        or lesson id is replaced. Raises `NotFound` when a book is not registered."""
 
     async def withdraw(self, book_id: str, source_files: Sequence[str]) -> None:
-        """Takes these lessons away from readers, all at once. Unknown ones do nothing."""
+        """Removes these lessons from the live ones, all in one transaction. Unknown files are ignored."""
 
     async def mark_ingested(self, book_id: str, mode: IngestionMode, at: datetime) -> None:
-        """Notes when the book was last ingested in full or incrementally."""
+        """Stores when the book was last ingested in this mode. Raises `NotFound`."""
 
     async def last_ingested(self, book_id: str) -> tuple[datetime | None, datetime | None]:
-        """(last full or recreate, last incremental)."""
+        """The time of the last full (or recreate) and of the last incremental ingest."""
 
 
 class JobStore(Protocol):
-    """Keeps ingestion jobs and their outcomes, durably.
+    """Stores ingestion jobs and their outcomes durably.
 
-    queued → running → completed | failed, queued → failed, and running → queued when its process stops. A finished
-    job never changes again.
+    States: queued → running → completed or failed; queued → failed; running → queued when the process stops.
+    A completed or failed job never changes again; a transition that is not allowed raises `Conflict`.
     """
 
     async def open(self, book_id: str, mode: IngestionMode, source: str) -> IngestionJob:
-        """A new queued job. `JobAlreadyRunning` while the book has one that is queued or running."""
+        """A new queued job. Raises `JobAlreadyRunning` while the book has a queued or running job."""
 
-    async def start(self, job_id: int) -> IngestionJob: ...
+    async def start(self, job_id: int) -> IngestionJob:
+        """Marks a queued job as running."""
 
     async def progress(self, job: IngestionJob, outcomes: Sequence[LessonOutcome]) -> None:
-        """Stores the counters of a running job and adds outcomes."""
+        """Stores the counters of a running job and appends outcomes."""
 
     async def finish(self, job: IngestionJob) -> IngestionJob:
-        """Completed, with its final counters."""
+        """Marks a running job as completed, with its final counters."""
 
-    async def fail(self, job_id: int, error_message: str) -> IngestionJob: ...
+    async def fail(self, job_id: int, error_message: str) -> IngestionJob:
+        """Marks a queued or running job as failed."""
 
     async def job(self, job_id: int) -> IngestionJob:
-        """`NotFound` when there is none."""
+        """The job with this id. Raises `NotFound`."""
 
     async def jobs(self, book_id: str | None = None, *, limit: int = 20) -> list[IngestionJob]:
-        """Newest first."""
+        """The newest jobs first, of one book or of all."""
 
-    async def outcomes(self, job_id: int) -> list[LessonOutcome]: ...
+    async def outcomes(self, job_id: int) -> list[LessonOutcome]:
+        """The stored outcomes of a job, oldest first. Raises `NotFound`."""
 
     async def requeue(self, job_id: int) -> IngestionJob:
-        """A running job back to queued for one more attempt: without counters, without outcomes."""
+        """Puts a running job back to queued for another attempt. Counters and outcomes are reset."""
 
     async def orphaned_jobs(self) -> list[IngestionJob]:
-        """What an earlier holder of this index left queued or running, oldest first."""
+        """The jobs that an earlier process on this index left queued or running, oldest first."""
 
     async def interrupt_running(self) -> int:
-        """Fails every job that an earlier holder of this index left queued or running; returns how many."""
+        """Marks all orphaned jobs as failed; returns their number."""
 
 
 class ThreadStore(Protocol):
-    """Keeps threads, durably, apart by owner: to anyone else a thread does not exist (`NotFound`).
+    """Stores threads durably. For anyone but its owner, a thread does not exist (`NotFound`).
 
-    The messages of a thread take turns, a user begins, and at most 50 are live; older ones are archived, never
-    lost. One question at a time: `begin` writes the question and an empty, incomplete answer in one
-    transaction, `finish` fills that answer in. So a crash in between leaves both, marked.
+    User and assistant messages alternate, starting with the user. At most 50 are live; older ones are archived, not
+    deleted. A thread has one open question at a time: `begin` stores the question and an empty, incomplete answer
+    in one transaction, and `finish` completes the answer. After a crash in between, the answer stays marked incomplete.
     """
 
     async def create(
         self, *, book_id: str, owner: str = "", thread_id: str | None = None, metadata: Mapping[str, Any] | None = None
     ) -> Thread:
-        """A new, empty thread; `Conflict` when the id is taken, whoever owns it."""
+        """A new, empty thread. Raises `Conflict` when the id is in use by any owner."""
 
     async def thread(self, thread_id: str, *, owner: str = "") -> Thread:
-        """The thread with its live messages; one in cold storage is shown the same, with `archived` set."""
+        """The thread with its live messages; for a thread in cold storage, `archived` is set."""
 
     async def threads(self, *, owner: str = "", book_id: str | None = None, limit: int = 20) -> list[Thread]:
-        """Most recently used first, without their messages."""
+        """Threads without their messages, most recently used first."""
 
     async def begin(self, thread_id: str, question: str, *, owner: str = "", lease_seconds: float = 120) -> Thread:
-        """Adds the user's message and an incomplete answer, and returns the thread as it was before both.
-        Brings a thread back from cold storage. `ThreadBusy` while another question holds the lease."""
+        """Adds the user's message and an incomplete answer; returns the thread without these two. A thread in cold
+        storage becomes live again. Raises `ThreadBusy` while another question holds the lease."""
 
     async def finish(self, thread_id: str, answer: ThreadMessage, *, owner: str = "") -> Thread:
-        """Fills in the newest answer and frees the thread. Nothing to fill in (deleted meanwhile): `NotFound`."""
+        """Completes the newest answer and releases the lease. Raises `NotFound` when the thread has been deleted."""
 
     async def summarise(self, thread_id: str, topic_summary: str, *, owner: str = "") -> None:
-        """Sets the summary; what is longer than 200 characters is cut at a word."""
+        """Sets the summary, cut at a word to at most 200 characters."""
 
     async def history(self, thread_id: str, *, owner: str = "", limit: int = 1000) -> list[ThreadMessage]:
-        """The newest `limit` messages in order, archived ones included."""
+        """The newest `limit` messages in order, including archived ones."""
 
     async def remove(self, thread_id: str, *, owner: str = "") -> None:
-        """Deletes the thread with everything archived of it."""
+        """Deletes the thread and its archived messages."""
 
     async def archive_idle(self, *, idle_seconds: float = 3600) -> int:
-        """Moves every thread without a message for so long to cold storage; returns how many."""
+        """Moves threads without a message for `idle_seconds` to cold storage; returns their number."""
 
 
 Retrieve: TypeAlias = Callable[[str, int, float], Awaitable[tuple["Passage", ...]]]
-"""(query, top_k, similarity threshold) → passages of the one book the question is about. A passage found
-again keeps its number; new ones are numbered on."""
+"""(query, top_k, similarity threshold) → passages from the book of the question. A passage that is found again keeps
+its number; new passages get the next numbers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerTask:
-    """What an engine needs to write one answer."""
+    """The input of an engine for one answer."""
 
-    question: str  #: as the reader asked it
-    standalone: str  #: the same with its follow-up references resolved
+    question: str  #: as the reader typed it
+    standalone: str  #: the question with its follow-up references resolved
     book: Book
     evidence: Evidence
     history: tuple[ThreadMessage, ...] = ()
     retrieve: Retrieve
     temperature: float = 0.0
-    deadline: float  #: `anyio.current_time()` after which nobody waits any more
+    deadline: float  #: `anyio.current_time()` at which the caller stops waiting
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """The end of an engine's text."""
+    """The last event of an engine: usage, and how the text ended."""
 
     usage: Usage
     model: str = ""
-    truncated: bool = False  #: the model stopped at its limit, or was stopped at ours
-    citations: tuple[Citation, ...] = ()  #: of an engine that only quotes; what another one wrote is checked
+    truncated: bool = False  #: the model reached its length limit or ours
+    citations: tuple[
+        Citation, ...
+    ] = ()  #: from an engine that only quotes; the text of other engines is checked for citations
 
 
 class Answerer(Protocol):
     """Writes an answer from passages, citing them as [n] (or [Source: Page Title]).
 
-    Streams pieces of text, says when it searches on, and ends with exactly one `Written`. What goes wrong is
-    `ModelUnavailable`, before or after the first piece; an engine never repeats a piece it has given.
+    Yields text deltas, a `SearchStarted` for each further search, and exactly one `Written` at the end. Raises
+    `ModelUnavailable`, before or after the first delta. An engine never repeats text it has already yielded.
     """
 
     @property
@@ -247,14 +256,14 @@ class Answerer(Protocol):
 
 
 class Rewriter(Protocol):
-    """Makes a follow-up understandable without its thread, with a language model."""
+    """Rewrites a follow-up question with a language model, so that it can be understood without its thread."""
 
     async def standalone(self, question: str, history: Sequence[ThreadMessage], *, deadline: float) -> str:
-        """The question as a stand-alone one; `ModelUnavailable` when the model cannot say."""
+        """The stand-alone question. Raises `ModelUnavailable`."""
 
 
 class KeyStore(Protocol):
-    """Keeps API keys, durably; of a secret only a hash, so that nobody can read it back."""
+    """Stores API keys durably. Only a hash of each secret is stored, so a secret cannot be recovered."""
 
     async def create(
         self,
@@ -265,44 +274,44 @@ class KeyStore(Protocol):
         origins: Sequence[str] = (),
         rate_per_minute: int = 100,
     ) -> tuple[ApiKey, str]:
-        """A new key, and its secret, which is shown this once."""
+        """A new key and its secret. The secret cannot be read again."""
 
     async def keys(self) -> list[ApiKey]:
-        """All keys, revoked ones too, oldest first."""
+        """All keys including revoked ones, oldest first."""
 
     async def key(self, secret: str) -> ApiKey | None:
-        """The key with this secret; None when there is none or it is revoked."""
+        """The active key with this secret, or None."""
 
     async def revoke(self, key_id: str) -> ApiKey:
-        """The key no longer works, from now on; `NotFound` when there is none."""
+        """Deactivates the key at once. Raises `NotFound`."""
 
     async def rotate(self, key_id: str, *, grace_seconds: float = 0) -> tuple[ApiKey, str]:
-        """The same key (id, role, books, what it owns) with a new secret. The old one works for the grace period;
-        one that was rotated out before does not."""
+        """The same key (id, role, books, ownership) with a new secret. The previous secret works until the grace period
+        ends; older secrets stop working at once."""
 
     async def any_active(self) -> bool:
-        """Whether at least one key works."""
+        """Whether at least one key is active."""
 
 
 class Journal(Protocol):
-    """Keeps what readers asked and what became of it, for the author; for 90 days."""
+    """Stores questions and their outcomes for the author, for 90 days."""
 
     async def note(self, asked: AskedQuestion) -> None:
-        """Keeps it, durably. A thread that is gone by now takes the note with it: nothing is kept."""
+        """Stores the question durably, unless its thread has been deleted in the meantime."""
 
     async def rate(self, answer_id: str, thumb: Thumb, comment: str = "", *, owner: str) -> AskedQuestion:
-        """The note with the rating, which replaces an earlier one. `NotFound` unless this owner asked."""
+        """Sets the rating of an answer, replacing an earlier one. Raises `NotFound` for an answer of another owner."""
 
     async def asked(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[AskedQuestion]:
-        """The newest `limit` notes about the book from that moment on, newest first."""
+        """The newest `limit` questions about the book since that time, newest first."""
 
     async def forget(self, *, before: datetime) -> int:
-        """Removes older notes; returns how many."""
+        """Deletes older questions; returns their number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptResponse:
-    """A response as it was sent, to be sent again."""
+    """An HTTP response that can be sent again."""
 
     status: int
     headers: Mapping[str, str]
@@ -310,18 +319,18 @@ class KeptResponse:
 
 
 class ResponseStore(Protocol):
-    """Keeps responses under the idempotency keys of their owners, for a day."""
+    """Stores responses by owner and idempotency key, for one day."""
 
     async def claim(self, owner: str, key: str, fingerprint: str, *, lease_seconds: float) -> KeptResponse | None:
-        """None: the request is the claimant's to run, and nobody else's for so long. The response of the same
-        request, when it is kept. `RequestRunning` while it runs, `RequestMismatch` when the key belongs to a request
-        with another fingerprint."""
+        """The stored response of this request. None means that the caller must run the request now and has it reserved
+        for `lease_seconds`. Raises `RequestRunning` while another caller runs it, and `RequestMismatch` when the key
+        was used for a request with another fingerprint."""
 
     async def keep(self, owner: str, key: str, response: KeptResponse) -> None:
-        """Keeps the response of a claimed request."""
+        """Stores the response of a claimed request."""
 
     async def release(self, owner: str, key: str) -> None:
-        """The claimed request came to no response; the next one with this key runs."""
+        """Gives up a claim without a response; the next request with this key runs."""
 
     async def forget(self, *, before: datetime) -> int:
-        """Removes what was claimed earlier; returns how many."""
+        """Deletes older claims and responses; returns their number."""

@@ -1,1 +1,1 @@
-"""What Bookwise talks about: frozen values, no I/O, no third party."""
+"""The values Bookwise works with: frozen dataclasses, no I/O, no third-party code."""

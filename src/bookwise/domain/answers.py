@@ -1,4 +1,4 @@
-"""Question, evidence, answer: what road two turns into what."""
+"""Question, evidence, answer, and the events of an answer."""
 
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -17,14 +17,14 @@ QUESTION_MAX = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A question that exists is valid."""
+    """A question about one book. The constructor raises `InvalidInput`, so an instance is always valid."""
 
     text: str
     book_id: str
     module: str | None = None
     hardware_tier: int = 4
     top_k: int = 5
-    threshold: float = 0.0  #: least similarity of a passage
+    threshold: float = 0.0  #: minimum similarity of a passage
     engine: EngineName | None = None  #: None: the configured one
 
     def __post_init__(self) -> None:
@@ -33,7 +33,7 @@ class Question:
             raise InvalidInput("The question is empty.", advice="Ask something about the book.")
         if length > QUESTION_MAX:
             raise InvalidInput(
-                f"The question has {length:,} characters; at most {QUESTION_MAX:,} are read.", advice="Shorten it."
+                f"The question has {length:,} characters; the limit is {QUESTION_MAX:,}.", advice="Shorten it."
             )
         if not 1 <= self.top_k <= SEARCH_LIMIT_MAX:
             raise InvalidInput(f"top_k is {self.top_k}; it must be between 1 and {SEARCH_LIMIT_MAX}.")
@@ -43,19 +43,19 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """What is read: a found chunk with the number an answer cites it by."""
+    """A chunk that was found for a question, with the number that answers cite."""
 
     number: int  #: from 1, unique within one answer
     chunk: Chunk
     score: float
     cosine: float = 0.0
     lexical: float = 0.0
-    strength: float = 0.0  #: of the match, by which the passages of one question differ most
+    strength: float = 0.0  #: match strength before calibration; separates passages better than `score`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confidence:
-    """How sure the book makes us; `answering.confidence` makes it."""
+    """How well the passages support an answer; computed by `answering.evidence.confidence`."""
 
     average: float
     minimum: float
@@ -73,7 +73,7 @@ class Confidence:
 class Evidence:
     """The passages given to one answer."""
 
-    question: str  #: as it was searched for: a follow-up in its stand-alone form
+    question: str  #: the question as searched: for a follow-up, its stand-alone form
     passages: tuple[Passage, ...]
     confidence: Confidence
     timings: Timings | None = None
@@ -81,25 +81,25 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """A place in an answer tied to a passage and the words of it that carry the answer."""
+    """A citation in an answer: the passage and the quoted words that support the answer."""
 
     number: int  #: the [n] in the text
     passage: Passage
-    quote: str  #: found in the passage, letter for letter
+    quote: str  #: a verbatim part of the passage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grounding:
-    """How much of an answer its passages carry."""
+    """How much of an answer is supported by its passages."""
 
-    supported: float  #: share of the sentences that claim something, 0–1; 1 when none does
+    supported: float  #: share of the sentences with a claim, 0–1; 1 when there are none
     unsupported: tuple[str, ...] = ()
     unsupported_citations: int = 0  #: citations of passages that were not retrieved; removed from the text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What a model was asked for; zero without one."""
+    """Tokens and calls of a language model; zero without one."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
@@ -112,11 +112,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerMeta:
-    """How an answer came about."""
+    """How an answer was produced: engine, model, usage, timings."""
 
     engine: EngineName
     model: str = ""
-    degraded: str | None = None  #: why the configured engine could not answer, as a stable slug
+    degraded: str | None = None  #: stable slug: why the configured engine could not answer
     truncated: bool = False
     usage: Usage = field(default_factory=Usage)
     retrieval_ms: float = 0.0
@@ -126,7 +126,7 @@ class AnswerMeta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """The book says so, there."""
+    """An answer from the book, with citations."""
 
     text: str  #: Markdown with [n]
     citations: tuple[Citation, ...]  #: never empty
@@ -138,18 +138,18 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """The book has no answer, the question is not one, or it fits several places equally well."""
+    """No answer: the book has none, the message is no question, or several parts of the book fit equally well."""
 
     text: str
     reason: RefusalReason
     evidence: Evidence
-    nearest: tuple[Passage, ...]  #: the closest lessons, without a claim that they answer
+    nearest: tuple[Passage, ...]  #: the closest passages; they may not answer the question
     meta: AnswerMeta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blocked:
-    """The message tries to give orders instead of asking."""
+    """The message was blocked: it tries to give instructions to the model."""
 
     text: str
     reason: str
@@ -158,7 +158,7 @@ class Blocked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interrupted:
-    """An answer that was cut off; `text` is what the reader saw of it."""
+    """An answer that was cut off. `text` is the part the reader received."""
 
     text: str
     reason: str  #: a stable slug
@@ -171,14 +171,14 @@ Answer: TypeAlias = Answered | Refused | Blocked | Interrupted
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateChanged:
-    """The answer has reached this state."""
+    """The answer entered this state."""
 
     state: State
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchStarted:
-    """The book is being searched, by us or by the agent's tool."""
+    """A search of the book started, by Bookwise or by the agent's tool."""
 
     query: str
     top_k: int
@@ -186,21 +186,21 @@ class SearchStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceFound:
-    """What the search brought."""
+    """The passages that the search found."""
 
     evidence: Evidence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextDelta:
-    """The next piece of the answer's text. All pieces joined are the answer's text."""
+    """The next part of the answer's text. All deltas joined are the full text."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFinished:
-    """Always the last event."""
+    """The last event of every answer."""
 
     answer: Answer
 

@@ -1,4 +1,4 @@
-"""Book, lesson, section, chunk: what road one turns a folder into."""
+"""Book, lesson, section, chunk: what ingestion reads and stores."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,7 +19,7 @@ BlockKind: TypeAlias = Literal["heading", "text", "list", "code", "table", "math
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audience:
-    """For whom a lesson is meant."""
+    """The readers a lesson is written for."""
 
     hardware_tier: int = 1
     proficiency_level: str = "A2"
@@ -28,7 +28,7 @@ class Audience:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonPosition:
-    """Where a lesson stands in its book: module, chapter number, lesson number."""
+    """The position of a lesson in its book: module, chapter number, lesson number."""
 
     module: str
     chapter: int = 0
@@ -37,23 +37,23 @@ class LessonPosition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonFile:
-    """A lesson as bytes on disk (or fetched from a site), not yet understood."""
+    """A lesson as a file on disk or fetched from a site, not parsed yet."""
 
     book_id: str
-    source_file: str  #: relative to the book's root, with forward slashes, Unicode NFC
+    source_file: str  #: path below the book's root folder, with forward slashes, in Unicode NFC
     file_hash: str  #: SHA-256 of the bytes
     format: LessonFormat
     position: LessonPosition
     audience: Audience = Audience()
-    numbered: bool = False  #: the place was given, not made up, and no other lesson of the book claims it
-    title: str | None = None  #: from front matter or navigation; the first H1 otherwise
-    url: str = ""  #: the published page, without anchor; empty when the book has no base URL
+    numbered: bool = False  #: the position is stated in the book, not counted, and claimed by no other lesson
+    title: str | None = None  #: from front matter or navigation; None: the first H1 is used
+    url: str = ""  #: address of the published page, without anchor; empty when the book has no base URL
     breadcrumb: tuple[str, ...] = ()  #: labels of the folders or nav entries above the lesson
-    site: SiteKind = "folder"  #: decides how heading anchors are made
+    site: SiteKind = "folder"  #: decides how heading anchors are built
 
     @property
     def key(self) -> str:
-        """What the ids of the lesson and of its chunks are derived from (docs/books.md, "Ids")."""
+        """The part of the book that the ids of the lesson and its chunks are derived from (docs/books.md, "Ids")."""
         if not self.numbered:  # counted numbers move when a lesson is inserted; ids must not
             return f"{self.book_id}:{self.source_file}"
         position = self.position
@@ -62,20 +62,20 @@ class LessonFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """The smallest thing a chunk is made of: a paragraph, a list, a code block, a table."""
+    """A paragraph, a list, a code block, a table, …"""
 
     kind: BlockKind
-    text: str  #: as in the source, without the markup of the site generator around it
+    text: str  #: as in the source, without markup of the site generator
     language: str = ""  #: of a code block
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """What stands between one heading and the next."""
+    """The blocks from one heading to the next."""
 
-    heading_path: tuple[str, ...]  #: titles from the lesson's own headings down to this one
-    anchor: str = ""  #: fragment of the published page; empty before the first heading
-    blocks: tuple[Block, ...] = ()  #: begins with the heading's own block when there is one
+    heading_path: tuple[str, ...]  #: titles of the headings above it and its own
+    anchor: str = ""  #: URL fragment of its heading; empty before the first heading
+    blocks: tuple[Block, ...] = ()  #: starts with the heading, if there is one
 
     @property
     def title(self) -> str | None:
@@ -84,7 +84,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """A lesson understood: title and sections in reading order."""
+    """A parsed lesson: title and sections in reading order."""
 
     file: LessonFile
     title: str
@@ -93,7 +93,7 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locator:
-    """Where a chunk's text sits: one record that holds the names of all faces."""
+    """The location of a chunk: everything that the API, the CLI and the page show about it."""
 
     book_id: str
     module: str
@@ -101,7 +101,7 @@ class Locator:
     lesson: int
     source_file: str
     page_title: str
-    url: str = ""  #: page and anchor: opens the exact heading
+    url: str = ""  #: page and anchor: opens the page at the heading
     anchor: str = ""
     section_title: str | None = None
     heading_path: tuple[str, ...] = ()
@@ -110,14 +110,14 @@ class Locator:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """What is stored and scored."""
+    """A part of a lesson; the unit that is stored and searched."""
 
     id: str
     text: str
     locator: Locator
     audience: Audience
     lesson_id: str  #: `parent_doc_id` on the wire
-    revision: str  #: of the lesson this chunk belongs to
+    revision: str  #: revision of the lesson
     index: int
     total: int
     prev_id: str | None
@@ -127,7 +127,7 @@ class Chunk:
     word_count: int
     token_count: int
     char_count: int
-    embedding_text: str = field(repr=False, default="")  #: title path and text, as given to the embedder
+    embedding_text: str = field(repr=False, default="")  #: title path and text: the input of the embedder
     version: int = 1
     created_at: datetime
     updated_at: datetime
@@ -145,7 +145,7 @@ class EmbeddedChunk:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module:
-    """A named part of a book; `aliases` are other names readers may filter by."""
+    """A named part of a book. Readers can also filter by its `aliases`."""
 
     name: str
     title: str = ""
@@ -154,7 +154,7 @@ class Module:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """A monotone map from match strength to similarity in 0–1: straight lines between knots."""
+    """A monotone map from match strength to similarity (0–1), linear between knots."""
 
     knots: tuple[tuple[float, float], ...]
 
@@ -171,42 +171,42 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderFacts:
-    """What binds a book to an embedder."""
+    """Name, fingerprint and scale of an embedder. A book is bound to the fingerprint it was indexed with."""
 
     name: str  #: the model's public name, for example `text-embedding-3-small`
-    fingerprint: str  #: changes whenever the same text could get another vector
+    fingerprint: str  #: changes whenever the same text could get a different vector
     size: int
     calibration: Calibration
-    local: bool = False  #: runs in this process: embedding one more sentence costs milliseconds, not a call
+    local: bool = False  #: runs in this process: embedding a sentence takes milliseconds and no network call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Book:
-    """One work: the unit of filtering and of isolation."""
+    """A book. Searches and access rights never cross its boundary."""
 
     id: str
     title: str
     base_url: str = ""
     language: str = "en"
-    source: str = ""  #: folder or site it was last ingested from
+    source: str = ""  #: folder or site of the last ingest
     modules: tuple[Module, ...] = ()
-    embedder: str = ""  #: fingerprint the book is bound to
+    embedder: str = ""  #: fingerprint of the embedder that indexed the book
     embedder_name: str = ""
     embedder_size: int = 0
-    calibration: Calibration | None = None  #: fitted on this book; overrides the embedder's own
+    calibration: Calibration | None = None  #: fitted on this book; replaces the one of the embedder
 
     def module_named(self, name: str) -> str:
-        """The module's own name for a name or alias; the name itself when the book lists none."""
+        """The module with this name or alias; the name itself when there is none."""
         for module in self.modules:
             if name == module.name or name in module.aliases:
                 return module.name
         return name
 
     def require_embedder(self, facts: EmbedderFacts) -> None:
-        """A book can only be searched and updated with the embedder that indexed it."""
+        """Raises `EmbedderMismatch` unless this embedder indexed the book."""
         if self.embedder and self.embedder != facts.fingerprint:
             raise EmbedderMismatch(
                 f"Book {self.id!r} was indexed with {self.embedder_name} ({self.embedder_size} dimensions, "
                 f"{self.embedder}), but {facts.name} ({facts.size} dimensions, {facts.fingerprint}) is set.",
-                advice="Set BOOKWISE_EMBEDDER back, or index anew with `bookwise ingest PATH --mode recreate`.",
+                advice="Change BOOKWISE_EMBEDDER back, or run `bookwise ingest PATH --mode recreate`.",
             )

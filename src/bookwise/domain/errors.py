@@ -1,14 +1,14 @@
-"""What can go wrong, in families named after who can repair it.
+"""The errors of Bookwise, in families by who can fix them.
 
 BookwiseError
 ├── InvalidInput         the caller: fix the request
 │   ├── BadSource          the folder or site cannot be read as a book
-│   ├── BadLesson          one lesson cannot be read; the rest of the book goes on
+│   ├── BadLesson          one lesson cannot be read; the job continues
 │   └── RequestMismatch    the idempotency key belongs to another request
 ├── NotFound             the caller: name something that exists
-│   └── SourceNotFound     there is no such folder, or it may not be read
+│   └── SourceNotFound     the folder does not exist or cannot be read
 ├── Conflict             wait, or ask the operator
-│   ├── DataFolderBusy     another process holds the data folder
+│   ├── DataFolderBusy     another process uses the data folder
 │   ├── JobAlreadyRunning  this book is being ingested
 │   ├── EmbedderMismatch   the book was indexed with another embedder
 │   ├── ThreadBusy         the thread's last question is still being answered
@@ -18,22 +18,22 @@ BookwiseError
 │   ├── IndexUnavailable
 │   ├── StoreUnavailable
 │   │   └── DiskFull
-│   └── ModelUnavailable   the language model does not answer, or answers nonsense
-├── Denied               the caller, with another key
-│   ├── Unauthenticated    no key, or none that works
+│   └── ModelUnavailable   the language model is unreachable or returned an invalid response
+├── Denied               the caller: use another key
+│   ├── Unauthenticated    no valid key
 │   ├── Forbidden          the key's role does not allow it
-│   └── TooManyRequests    the key's rate is used up
+│   └── TooManyRequests    the rate limit of the key is reached
 └── Misconfigured        the operator: a setting, a key, a damaged or missing file
     ├── MissingModel
     └── DamagedData
 
-Every error says what happened, to what, and what to do next. HTTP status and exit codes are decided at
-the edges, by family.
+A message says what happened to what; `advice` says what to do. The API and the CLI choose status and exit codes by
+family.
 """
 
 
 class BookwiseError(Exception):
-    """Base of all errors that Bookwise raises on purpose."""
+    """Base class of all errors that Bookwise raises deliberately."""
 
     def __init__(self, message: str, *, advice: str = "") -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class BookwiseError(Exception):
 
 
 class InvalidInput(BookwiseError):
-    """The request itself is wrong."""
+    """The request is invalid."""
 
 
 class BadSource(InvalidInput):
@@ -68,27 +68,27 @@ class RequestMismatch(InvalidInput):
 
 
 class NotFound(BookwiseError):
-    """What was named does not exist."""
+    """The requested object does not exist."""
 
 
 class SourceNotFound(NotFound):
-    """The folder to ingest is not there, is no folder, or may not be read."""
+    """The folder to ingest does not exist, is not a folder, or cannot be read."""
 
 
 class Conflict(BookwiseError):
-    """Something else is in the way."""
+    """The request conflicts with the current state."""
 
 
 class DataFolderBusy(Conflict):
-    """Another process holds the data folder."""
+    """Another process uses the data folder."""
 
 
 class JobAlreadyRunning(Conflict):
-    """The book is being ingested by another job."""
+    """Another job is ingesting the book."""
 
 
 class EmbedderMismatch(Conflict):
-    """The book was indexed with another embedder than the one configured."""
+    """The book was indexed with a different embedder than the configured one."""
 
 
 class ThreadBusy(Conflict):
@@ -100,27 +100,30 @@ class RequestRunning(Conflict):
 
 
 class Unavailable(BookwiseError):
-    """A dependency does not answer now; trying again may help."""
+    """A dependency is unavailable; trying again later may help."""
 
 
 class EmbedderUnavailable(Unavailable):
-    """The embedding service does not answer, or answers nonsense."""
+    """The embedding service is unreachable or returned an invalid response."""
 
 
 class IndexUnavailable(Unavailable):
-    """The index cannot serve now."""
+    """The index is unavailable."""
 
 
 class StoreUnavailable(Unavailable):
-    """The database cannot serve now."""
+    """The database is unavailable."""
 
 
 class DiskFull(StoreUnavailable):
-    """There is no room left for what should be stored."""
+    """The disk is full."""
 
 
 class ModelUnavailable(Unavailable):
-    """The language model does not answer, or answers nonsense. `reason` is a stable slug such as `rate-limited`."""
+    """The language model is unreachable or returned an invalid response.
+
+    `reason` is a stable slug such as `rate-limited`.
+    """
 
     def __init__(self, reason: str, message: str, *, advice: str = "") -> None:
         super().__init__(message, advice=advice)
@@ -128,19 +131,19 @@ class ModelUnavailable(Unavailable):
 
 
 class Denied(BookwiseError):
-    """The caller may not do this."""
+    """The caller is not allowed to do this."""
 
 
 class Unauthenticated(Denied):
-    """No key, or none that works."""
+    """The request has no valid key."""
 
 
 class Forbidden(Denied):
-    """The key works, but its role does not allow this."""
+    """The key is valid, but its role does not allow this."""
 
 
 class TooManyRequests(Denied):
-    """The key's rate is used up. `retry_after` says when to come back, in seconds."""
+    """The rate limit of the key is reached. `retry_after` is the time to wait, in seconds."""
 
     def __init__(self, message: str, *, advice: str = "", retry_after: float = 60.0) -> None:
         super().__init__(message, advice=advice)
@@ -152,8 +155,8 @@ class Misconfigured(BookwiseError):
 
 
 class MissingModel(Misconfigured):
-    """The embedding model's files are absent or damaged."""
+    """The files of the embedding model are missing or damaged."""
 
 
 class DamagedData(Misconfigured):
-    """The data folder holds something that cannot be read."""
+    """The data folder contains data that cannot be read."""

@@ -1,4 +1,4 @@
-"""What one ingestion run plans, does and reports."""
+"""Ingestion jobs: plan, progress and outcomes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +15,7 @@ MODES: tuple[IngestionMode, ...] = ("incremental", "full", "recreate")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkippedFile:
-    """A file of the source that is not a lesson, by a named rule."""
+    """A file that was left out by a rule."""
 
     source_file: str
     rule: str  #: stable slug: `i18n-mirror`, `identical-copy`, `not-a-lesson`, …
@@ -24,7 +24,7 @@ class SkippedFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreadableFile:
-    """A lesson that cannot be read; the rest of the book goes on."""
+    """A lesson that cannot be read. The job continues without it."""
 
     source_file: str
     reason: str  #: stable slug: `encoding`, `front-matter`, `too-large`, …
@@ -33,7 +33,7 @@ class UnreadableFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonRecord:
-    """A live lesson as the catalog knows it (seed name: IngestionRecord)."""
+    """A live lesson in the catalog (`IngestionRecord` in the API)."""
 
     book_id: str
     source_file: str
@@ -53,7 +53,7 @@ class LessonRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """How a source differs from what is live."""
+    """The difference between a source and the live lessons."""
 
     new: tuple[LessonFile, ...] = ()
     modified: tuple[LessonFile, ...] = ()
@@ -63,7 +63,7 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestionPlan:
-    """What a run will do."""
+    """What a job will do."""
 
     publish: tuple[LessonFile, ...]
     skip: tuple[LessonFile, ...]
@@ -72,7 +72,7 @@ class IngestionPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonOutcome:
-    """What a run did with one lesson."""
+    """What a job did with one lesson."""
 
     source_file: str
     status: OutcomeStatus
@@ -94,7 +94,7 @@ class IngestionJob:
     total_files: int = 0
     files_processed: int = 0
     files_skipped: int = 0  #: unchanged, or failed
-    files_failed: int = 0  #: of the skipped, those with an error of their own
+    files_failed: int = 0  #: the failed ones among the skipped
     files_withdrawn: int = 0
     chunks_created: int = 0
     chunks_deleted: int = 0
@@ -102,7 +102,7 @@ class IngestionJob:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     error_message: str | None = None
-    attempt: int = 1  #: one more after each try that a stopped process broke off
+    attempt: int = 1  #: grows by one each time the process stops during the job
 
     @property
     def duration_seconds(self) -> int | None:

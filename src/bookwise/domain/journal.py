@@ -1,4 +1,4 @@
-"""What readers asked, what became of it, and what they thought of the answer."""
+"""Questions of readers, their outcomes and ratings."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,12 +24,12 @@ class QuotedLesson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedQuestion:
-    """A question that was asked and what became of it."""
+    """A question with its outcome and rating."""
 
-    answer_id: str  #: a UUID of version 4; whoever got the answer may rate it by this
+    answer_id: str  #: a UUID of version 4; the reader needs it to rate the answer
     book_id: str
-    owner: str  #: who asked
-    thread_id: str | None = None  #: None: nothing was stored of the conversation
+    owner: str  #: id of the key that asked
+    thread_id: str | None = None  #: None: the conversation was not stored
     asked_at: datetime
     question: str
     outcome: AskedOutcome

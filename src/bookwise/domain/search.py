@@ -1,4 +1,4 @@
-"""What is asked of the index, and what comes back."""
+"""Search queries, filters, candidates and results."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -12,7 +12,7 @@ SEARCH_LIMIT_MAX = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which chunks of one book may be found. All fields must match; the levels are alternatives."""
+    """Restricts a search to some chunks of one book. All fields must match; one of the levels is enough."""
 
     book_id: str
     hardware_tier: int = 4  #: this tier or lower
@@ -26,12 +26,12 @@ class Filter:
 
     def __post_init__(self) -> None:
         if not self.book_id:
-            raise InvalidInput("A search names exactly one book.", advice="Pass the book's id.")
-        _one_of("hardware_tier", self.hardware_tier, HARDWARE_TIERS)
+            raise InvalidInput("A search needs exactly one book.", advice="Pass the id of a book.")
+        _require_one_of("hardware_tier", self.hardware_tier, HARDWARE_TIERS)
         for level in self.proficiency_levels:
-            _one_of("proficiency_levels", level, PROFICIENCY_LEVELS)
+            _require_one_of("proficiency_levels", level, PROFICIENCY_LEVELS)
         if self.layer is not None:
-            _one_of("layer", self.layer, LAYERS)
+            _require_one_of("layer", self.layer, LAYERS)
         for name, number in (
             ("chapter_min", self.chapter_min),
             ("chapter_max", self.chapter_max),
@@ -43,14 +43,14 @@ class Filter:
             raise InvalidInput(f"chapter_min ({self.chapter_min}) is greater than chapter_max ({self.chapter_max}).")
 
 
-def _one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
+def _require_one_of(name: str, value: object, allowed: tuple[object, ...]) -> None:
     if value not in allowed:
         raise InvalidInput(f"{name} is {value!r}; allowed: {', '.join(map(str, allowed))}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchQuery:
-    """A search that exists is valid."""
+    """A search in one book. The constructor raises `InvalidInput`, so an instance is always valid."""
 
     text: str
     filter: Filter
@@ -63,13 +63,13 @@ class SearchQuery:
             raise InvalidInput(f"limit is {self.limit}; it must be between 1 and {SEARCH_LIMIT_MAX}.")
 
 
-class Candidate(NamedTuple):  # dozens are made for every search, and a tuple costs a third of a frozen dataclass
-    """A stored chunk that at least one leg of the index proposed, with both legs' scores."""
+class Candidate(NamedTuple):  # every search creates dozens; a tuple costs a third of a frozen dataclass
+    """A chunk that is among the best by cosine or by words, with both scores."""
 
-    ref: int  #: what the index calls it; `LessonIndex.read` turns it into the chunk
+    ref: int  #: reference in the index; `LessonIndex.read` returns the chunk
     lesson: int  #: the same for all candidates of one revision of one lesson
     cosine: float
-    lexical: float  #: 0–1: how much of the question's weight in rare words this chunk carries
+    lexical: float  #: 0–1: share of the question's words in this chunk, weighted by rarity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +80,12 @@ class Hit:
     score: float  #: calibrated similarity, 0–1
     cosine: float
     lexical: float
-    strength: float = 0.0  #: of the match, before calibration
+    strength: float = 0.0  #: match strength before calibration
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timings:
-    """Milliseconds spent on one search."""
+    """Duration of one search in milliseconds."""
 
     embed_ms: float
     index_ms: float
@@ -100,12 +100,12 @@ class SearchResult:
     hits: tuple[Hit, ...]
     total_found: int
     timings: Timings
-    vector: Vector = ()  #: the query's own
+    vector: Vector = ()  #: embedding of the query
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Live:
-    """The revisions a reader sees at one moment."""
+    """The live revisions of a book at one moment."""
 
     revisions: frozenset[str]
-    generation: int  #: grows with every change of the book
+    generation: int  #: grows with every change to the book

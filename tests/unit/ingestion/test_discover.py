@@ -34,7 +34,7 @@ def test_a_folder_that_may_not_be_read_is_said_so() -> None:
 
 @pytest.mark.parametrize(
     ("files", "because"),
-    [({}, ""), ({"notes.txt": "x"}, ""), ({"LICENSE.md": "x", "x.html": "x"}, "by rule: not-a-lesson")],
+    [({}, ""), ({"notes.txt": "x"}, ""), ({"LICENSE.md": "x", "x.html": "x"}, "by these rules: not-a-lesson")],
 )
 def test_a_folder_without_lessons_is_said_so(tmp_path: Path, files: dict[str, str | bytes], because: str) -> None:
     with pytest.raises(BadSource, match="contains no lessons") as caught:
