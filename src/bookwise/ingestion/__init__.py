@@ -1,1 +1,1 @@
-"""Road one: a folder of lessons becomes an index, file by file in walking order."""
+"""A folder of lessons → a searchable book: discover, parse, chunk, embed, publish; pipeline runs them all."""

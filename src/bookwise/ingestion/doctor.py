@@ -1,4 +1,4 @@
-"""Catalog and index compared, lesson by lesson; what disagrees can be mended."""
+"""Compares catalog and index lesson by lesson, and repairs differences."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from bookwise.ports import Catalog, LessonIndex
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One disagreement."""
+    """One difference between catalog and index."""
 
     book_id: str
     kind: str  #: `incomplete-lesson` or `orphan-chunks`
@@ -20,11 +20,11 @@ class Finding:
     def message(self) -> str:
         if self.kind == "incomplete-lesson":
             return f"{self.subject}: the index holds {self.stored} of {self.expected} chunks"
-        return f"revision {self.subject}: {self.stored} chunks that no reader can see"
+        return f"revision {self.subject}: {self.stored} chunks that belong to no live lesson"
 
 
 async def examine(book_id: str, *, index: LessonIndex, catalog: Catalog) -> list[Finding]:
-    """What the catalog promises against what the index holds."""
+    """The differences between the catalog and the index for one book."""
     stored = await index.revisions(book_id)
     records = await catalog.records(book_id)
     findings = [
@@ -48,8 +48,7 @@ async def examine(book_id: str, *, index: LessonIndex, catalog: Catalog) -> list
 
 
 async def repair(findings: list[Finding], *, index: LessonIndex, catalog: Catalog) -> None:
-    """Takes incomplete lessons away from readers, so that the next ingest publishes them anew, and sweeps
-    what nobody can see."""
+    """Withdraws incomplete lessons, so that the next ingest publishes them again, and removes orphaned chunks."""
     for book_id in sorted({finding.book_id for finding in findings}):
         incomplete = [f.subject for f in findings if f.book_id == book_id and f.kind == "incomplete-lesson"]
         await catalog.withdraw(book_id, incomplete)

@@ -1,4 +1,4 @@
-"""Lessons on disk and lessons that are live → what an ingestion run will do."""
+"""Lessons on disk and live lessons → what an ingestion job will do."""
 
 import hashlib
 import json
@@ -10,10 +10,10 @@ from bookwise.domain.jobs import Changes, IngestionMode, IngestionPlan, LessonRe
 
 
 def revision_of(file: LessonFile, recipe: str) -> str:
-    """Which bytes, with which facts, by which recipe: another one whenever a chunk could differ."""
-    facts = [file.key, recipe, asdict(file)]
-    written = json.dumps(facts, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(written.encode()).hexdigest()[:32]
+    """Identifies bytes, metadata and recipe of a lesson. It changes whenever a chunk of the lesson could change."""
+    inputs = [file.key, recipe, asdict(file)]
+    text = json.dumps(inputs, ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def changes(
@@ -23,10 +23,10 @@ def changes(
     *,
     unreadable: Collection[str] = (),
 ) -> Changes:
-    """How the source differs from what is live.
+    """The difference between the source and the live lessons.
 
-    A live lesson whose file cannot be read now is neither modified nor deleted: a broken edit must not take
-    a lesson away from its readers. An unreadable folder (named with its slash) stands for all below it.
+    A live lesson whose file is unreadable now counts as neither modified nor deleted: a broken edit must not take a
+    lesson away from readers. An unreadable folder (with a trailing slash) covers all files below it.
     """
     live = {record.source_file: record.revision for record in records}
     on_disk = {file.source_file for file in files}
@@ -35,9 +35,9 @@ def changes(
     modified: list[LessonFile] = []
     unchanged: list[LessonFile] = []
     for file in files:
-        known = live.get(file.source_file)
-        same = known == revision_of(file, recipe)
-        (new if known is None else unchanged if same else modified).append(file)
+        revision = live.get(file.source_file)
+        same = revision == revision_of(file, recipe)
+        (new if revision is None else unchanged if same else modified).append(file)
     return Changes(
         new=tuple(new),
         modified=tuple(modified),
@@ -56,13 +56,13 @@ def plan(
     *,
     unreadable: Collection[str] = (),
 ) -> IngestionPlan:
-    """`incremental` publishes what is new or modified; `full` and `recreate` publish everything."""
-    found = changes(files, records, recipe, unreadable=unreadable)
+    """What the job will do: `incremental` publishes new and modified lessons, `full` and `recreate` all of them."""
+    difference = changes(files, records, recipe, unreadable=unreadable)
     if mode != "incremental":
-        return IngestionPlan(publish=tuple(files), skip=(), withdraw=found.deleted)
-    wanted = {file.source_file for file in (*found.new, *found.modified)}
+        return IngestionPlan(publish=tuple(files), skip=(), withdraw=difference.deleted)
+    to_publish = {file.source_file for file in (*difference.new, *difference.modified)}
     return IngestionPlan(
-        publish=tuple(file for file in files if file.source_file in wanted),
-        skip=found.unchanged,
-        withdraw=found.deleted,
+        publish=tuple(file for file in files if file.source_file in to_publish),
+        skip=difference.unchanged,
+        withdraw=difference.deleted,
     )
