@@ -63,7 +63,7 @@ def test_the_id_comes_from_the_caller_the_profile_the_site_or_the_folder(tmp_pat
 def test_an_unsafe_id_is_refused(tmp_path: Path) -> None:
     written(tmp_path, {"a.md": "a"})
     for unsafe in ("../x", ""):
-        with pytest.raises(InvalidInput, match="cannot be a book's id"):
+        with pytest.raises(InvalidInput, match="is not a valid book id"):
             discover(tmp_path, book_id=unsafe)
 
 

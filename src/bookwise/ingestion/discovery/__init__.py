@@ -1,1 +1,1 @@
-"""Step one of road one in parts: which files of a folder are lessons, in which order, under which numbers."""
+"""Parts of `discover`: which files are lessons, in which order, at which position in the book."""

@@ -1,4 +1,4 @@
-"""Names of files → which are lessons, and by which rule the others are left out."""
+"""File names → the lessons, and the rule by which each other file is left out."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from bookwise.ingestion.discovery.sites.site import Site
 from bookwise.ingestion.discovery.walk import Tree, format_of
 
 # fmt: off
-_PROJECT_PAPERS = frozenset(
+_PROJECT_DOCUMENTS = frozenset(
     {
         "LICENSE", "LICENCE", "COPYING", "NOTICE", "CHANGELOG", "CHANGES", "CONTRIBUTING", "CONTRIBUTORS",
         "CODE_OF_CONDUCT", "SECURITY", "SUPPORT", "AUTHORS", "MAINTAINERS", "GOVERNANCE", "CODEOWNERS",
@@ -26,25 +26,25 @@ _OLDER_VERSION = re.compile(r"(?:^|/)(?:[a-z0-9-]+_)?versioned_docs/")
 def admit(
     tree: Tree, site: Site, profile: BookProfile, mirrors: Mapping[str, str]
 ) -> tuple[list[str], list[SkippedFile]]:
-    """The lessons, and every other file that looks like one with the rule that leaves it out."""
+    """The lessons, and the files that look like lessons but are left out, with the rule."""
     listed = {entry.name for entry in site.listed}
     lessons: list[str] = []
     left_out: list[SkippedFile] = []
     for name in tree.raw_paths:
         if format_of(name) is None or name in site.own_files:
             continue
-        why = _chosen_away(name, site, profile, mirrors)
-        if why is None and name not in listed:
-            why = _no_lesson(name, site)
-        if why is None:
+        reason = _exclusion(name, site, profile, mirrors)
+        if reason is None and name not in listed:
+            reason = _exclusion_of_unlisted(name, site)
+        if reason is None:
             lessons.append(name)
-        elif why[0]:
-            left_out.append(SkippedFile(source_file=name, rule=why[0], detail=why[1]))
+        elif reason[0]:
+            left_out.append(SkippedFile(source_file=name, rule=reason[0], detail=reason[1]))
     return lessons, left_out
 
 
-def _chosen_away(name: str, site: Site, profile: BookProfile, mirrors: Mapping[str, str]) -> tuple[str, str] | None:
-    """Rules that hold even for what a navigation lists."""
+def _exclusion(name: str, site: Site, profile: BookProfile, mirrors: Mapping[str, str]) -> tuple[str, str] | None:
+    """The rule and detail by which a file is left out, even if a navigation lists it. An empty rule is not reported."""
     glob = next((glob for glob in profile.exclude if matches(glob, name)), None)
     if glob is not None:
         return "excluded", f"by {glob!r} in bookwise.toml"
@@ -55,23 +55,23 @@ def _chosen_away(name: str, site: Site, profile: BookProfile, mirrors: Mapping[s
     if not name.startswith(site.docs):
         return ("" if format_of(name) == "html" else "not-a-lesson"), f"outside {site.docs}"
     if format_of(name) not in site.formats:
-        return "not-a-lesson", f"{format_of(name)} is no format of a {site.kind} book"
+        return "not-a-lesson", f"a {site.kind} book has no {format_of(name)} lessons"
     return None
 
 
-def _no_lesson(name: str, site: Site) -> tuple[str, str] | None:
-    """Rules for what no navigation lists."""
+def _exclusion_of_unlisted(name: str, site: Site) -> tuple[str, str] | None:
+    """The rule and detail by which a file is left out that no navigation lists."""
     parts = site.inner(name).split("/")
     if parts[-1].startswith(".") and stem(name):
         return "not-a-lesson", "a hidden file"
     if site.hides_underscored and any(part.startswith("_") for part in parts):
-        return "partial", "its name or its folder's begins with _"
+        return "partial", "its name or the name of its folder starts with _"
     if matches_any(site.excluded, site.inner(name)):
-        return "excluded", "by the site's own configuration"
+        return "excluded", "by the configuration of the site"
     if site.unlisted_rule:
         return site.unlisted_rule, ""
-    own = stem(name)
-    is_paper = own in _PROJECT_PAPERS or ("/" not in name and own.upper().replace("-", "_") in _PROJECT_PAPERS)
-    if is_paper or _TEMPLATE.fullmatch(own):
-        return "not-a-lesson", "a paper about the project, or a template"
+    file = stem(name)
+    at_top = "/" not in name and file.upper().replace("-", "_") in _PROJECT_DOCUMENTS
+    if file in _PROJECT_DOCUMENTS or at_top or _TEMPLATE.fullmatch(file):
+        return "not-a-lesson", "a document about the project, or a template"
     return None

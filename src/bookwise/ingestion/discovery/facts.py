@@ -1,4 +1,4 @@
-"""Front matter → the few facts that road one uses, each of a known type."""
+"""Front matter → the few keys that ingestion uses, with checked types."""
 
 import math
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from bookwise.ingestion.discovery.names import one_line, slug
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What a lesson says about itself; None where it says nothing."""
+    """The front matter of a lesson; None for a key that is missing."""
 
     title: str | None = None
     slug: str | None = None
@@ -32,7 +32,7 @@ NO_FACTS = Facts()
 
 
 def facts_from(front_matter: Mapping[str, object]) -> Facts:
-    """Looks single keys up and never walks the rest; `BadLesson` names a value that is not allowed."""
+    """Reads the known keys and ignores all others. Raises `BadLesson` for a value that is not allowed."""
     return Facts(
         title=_line(front_matter.get("title")),
         slug=_line(front_matter.get("slug")),
@@ -68,7 +68,7 @@ def _position(value: object) -> float | None:
 
 
 def _whole_number(value: object) -> int | None:
-    """A chapter given as words ("Basics") is a name, not a number: it is passed over."""
+    """The value as an integer; None for anything else, such as a chapter name ("Basics")."""
     if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit():
         return int(value.strip()[:18])
     return value if isinstance(value, int) and not isinstance(value, bool) else None
@@ -95,17 +95,17 @@ def _choice(front_matter: Mapping[str, object], key: str, allowed: tuple[str, ..
     value = front_matter.get(key)
     if value is None:
         return None
-    chosen = value.strip().upper() if isinstance(value, str) else value
-    if not isinstance(chosen, str) or chosen not in allowed:
+    choice = value.strip().upper() if isinstance(value, str) else value
+    if not isinstance(choice, str) or choice not in allowed:
         raise _not_allowed(key, value, allowed)
-    return chosen
+    return choice
 
 
 def _not_allowed(key: str, value: object, allowed: tuple[object, ...]) -> BadLesson:
-    # The value may be a tree that is far larger than it looks: only scalars are shown.
-    shown = f"{value!r:.40}" if isinstance(value, str | int | float | date) else f"a {type(value).__name__}"
+    # With YAML aliases, the value may be far larger than it looks: only scalars are shown.
+    text = f"{value!r:.40}" if isinstance(value, str | int | float | date) else f"a {type(value).__name__}"
     return BadLesson(
         "front-matter",
-        f"{key} is {shown}; allowed: {', '.join(map(str, allowed))}.",
-        advice=f"Correct {key} in the lesson's front matter.",
+        f"{key} is {text}; allowed: {', '.join(map(str, allowed))}.",
+        advice=f"Correct {key} in the front matter of the lesson.",
     )

@@ -1,10 +1,10 @@
-"""Globs over source files: `*` and `?` stay inside a folder, `**` stands for any number of folders."""
+"""Globs for source files: `*` and `?` match within a folder, `**` matches any number of folders."""
 
 from collections.abc import Callable, Iterable, Sequence
 
 
 def matches(glob: str, source_file: str) -> bool:
-    """Whether the whole path fits; `drafts/` means everything below `drafts`."""
+    """Whether the glob matches the whole path. `drafts/` matches everything below `drafts`."""
     glob = glob.removeprefix("./").removeprefix("/")
     if glob.endswith("/"):
         glob += "**"
@@ -12,15 +12,16 @@ def matches(glob: str, source_file: str) -> bool:
 
 
 def matches_any(globs: Iterable[str], source_file: str) -> bool:
+    """Whether at least one of the globs matches."""
     return any(matches(glob, source_file) for glob in globs)
 
 
 def _same_name(pattern: str, name: str) -> bool:
-    return _fits(pattern, name, star="*", same=lambda wanted, found: wanted in ("?", found))
+    return _fits(pattern, name, star="*", same=lambda expected, character: expected in ("?", character))
 
 
 def _fits(pattern: Sequence[str], items: Sequence[str], *, star: str, same: Callable[[str, str], bool]) -> bool:
-    """Wildcard match that remembers only the last star: never slower than pattern × items."""
+    """Wildcard match that backtracks only to the last star, so its cost is at most pattern × items."""
     p = i = 0
     last_star, resume = -1, 0
     while i < len(items):

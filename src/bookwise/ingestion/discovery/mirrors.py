@@ -1,4 +1,4 @@
-"""Names of lessons → which of them are translations of others."""
+"""Names of lessons → those that are translations of other lessons."""
 
 import re
 from collections import defaultdict
@@ -22,26 +22,26 @@ _SUFFIX = re.compile(r"(.+)\.([a-z]{2,3}(?:[-_][A-Za-z]{2,4})?)(\.[A-Za-z]+)")
 
 
 def language_of(name: str) -> str:
-    """`pt-BR` → `pt`; empty for a name that is no language."""
+    """`pt-BR` → `pt`; empty for a name that is not a language code."""
     match = _CODE.fullmatch(name)
     return match[1] if match and match[1] in LANGUAGES else ""
 
 
 def translations(names: Iterable[str], language: str) -> dict[str, str]:
-    """Lessons that repeat others in another language → the lesson they repeat, where there is one."""
-    known = set(names)
+    """Translated lessons → the original lesson, or an empty string if there is none."""
+    lessons = set(names)
     own = language.partition("-")[0]
-    found: dict[str, str] = {}
-    for folder, members in _foreign_folders(known, own).items():
-        found.update(_repeated(folder, members, known, own))
-    for name in known - found.keys():
-        if original := _original_by_suffix(name, known, own):
-            found[name] = original
-    return found
+    originals: dict[str, str] = {}
+    for folder, members in _foreign_folders(lessons, own).items():
+        originals.update(_originals_in_folder(folder, members, lessons, own))
+    for name in lessons - originals.keys():
+        if original := _original_by_suffix(name, lessons, own):
+            originals[name] = original
+    return originals
 
 
 def _foreign_folders(names: set[str], own: str) -> dict[str, list[str]]:
-    """Folders named after another language, with their slash → the lessons below."""
+    """Folders named after another language (with a trailing slash) → the lessons below them."""
     folders: dict[str, list[str]] = defaultdict(list)
     for name in sorted(names):
         parts = name.split("/")
@@ -52,7 +52,7 @@ def _foreign_folders(names: set[str], own: str) -> dict[str, list[str]]:
     return folders
 
 
-def _repeated(folder: str, members: list[str], names: set[str], own: str) -> dict[str, str]:
+def _originals_in_folder(folder: str, members: list[str], names: set[str], own: str) -> dict[str, str]:
     parent = folder[: folder.rstrip("/").rfind("/") + 1]
     beside = _counterparts(folder, members, names, parent + own + "/")
     above = _counterparts(folder, members, names, parent)
@@ -60,7 +60,7 @@ def _repeated(folder: str, members: list[str], names: set[str], own: str) -> dic
         return {name: beside.get(name, above.get(name, "")) for name in members}
     if beside and 2 * len(beside) >= len(members):
         return {name: beside.get(name, "") for name in members}
-    # One shared `index.md` above a folder `it/` is chance; nearly all of them are not.
+    # One `index.md` both above and in a folder `it/` can be chance; nearly all files in common cannot.
     if len(above) > 1 and 5 * len(above) >= 4 * len(members):
         return {name: above.get(name, "") for name in members}
     return {}
@@ -72,7 +72,7 @@ def _counterparts(folder: str, members: list[str], names: set[str], other: str) 
 
 
 def _original_by_suffix(name: str, names: set[str], own: str) -> str:
-    """`setup.fr.md` beside `setup.md` or `setup.en.md`."""
+    """The original of `setup.fr.md`: `setup.md` or `setup.en.md` in the same folder."""
     match = _SUFFIX.fullmatch(name)
     if not match or language_of(match[2]) in ("", own):
         return ""

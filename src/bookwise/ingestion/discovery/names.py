@@ -1,4 +1,4 @@
-"""Names of files and folders → slugs, labels, and keys that sort as people count."""
+"""Names of files and folders → slugs, labels and natural sort keys."""
 
 import hashlib
 import re
@@ -12,13 +12,14 @@ _DIGITS = re.compile(r"([0-9]+)")
 
 
 def slug(text: str) -> str:
-    """An id made of `a–z`, `0–9` and `-`; a name without any such letter gets one from its hash."""
+    """The text as an id of `a–z`, `0–9` and `-`; a hash when the text has no such character."""
     plain = unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode().lower()
-    made = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64].strip("-")
-    return made or "x" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
+    result = re.sub(r"[^a-z0-9]+", "-", plain).strip("-")[:64].strip("-")
+    return result or "x" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:8]
 
 
 def is_slug(text: str) -> bool:
+    """Whether the text is an allowed id."""
     return re.fullmatch(SLUG, text) is not None
 
 
@@ -29,32 +30,32 @@ def number_prefix(name: str) -> tuple[int | None, str]:
 
 
 def natural_key(name: str) -> tuple[tuple[str | int, ...], str]:
-    """Sorts `2-x` before `10-x`, and upper case beside lower case."""
+    """A sort key that puts `2-x` before `10-x` and ignores case."""
     parts = _DIGITS.split(name.casefold())
     return tuple(int(part) if i % 2 else part for i, part in enumerate(parts)), name
 
 
 def label(name: str) -> str:
-    """`01-robot_arms` → `Robot arms`: what a reader would call a folder."""
+    """A readable name for a folder or file: `01-robot_arms` → `Robot arms`."""
     words = re.sub(r"[-_\s]+", " ", number_prefix(name)[1]).strip()
     return words[:1].upper() + words[1:]
 
 
 def stem(name: str) -> str:
-    """The last part of a path without its extension; `.md` has an empty one."""
+    """The last part of a path without its extension; empty for `.md`."""
     last = name.rpartition("/")[2]
     return last.rpartition(".")[0] if "." in last else last
 
 
 def folder_of(name: str) -> str:
-    """`a/b/c.md` → `a/b/`; empty at the top."""
+    """The folder with a trailing slash: `a/b/c.md` → `a/b/`; empty at the top."""
     head, slash, _ = name.rpartition("/")
     return head + slash
 
 
 def one_line(value: object, limit: int = 300) -> str:
-    """Text of a book as a single clean line, for titles and labels; empty when it is not text."""
+    """The value as a single printable line for titles and labels; empty when it is not a string."""
     if not isinstance(value, str):
         return ""
-    shown = "".join(c if c.isprintable() else " " for c in value[: limit * 4])
-    return " ".join(shown.split())[:limit].rstrip()
+    printable = "".join(c if c.isprintable() else " " for c in value[: limit * 4])
+    return " ".join(printable.split())[:limit].rstrip()

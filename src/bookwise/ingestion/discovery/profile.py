@@ -1,4 +1,4 @@
-"""`bookwise.toml` → what a book says about itself."""
+"""`bookwise.toml` → the profile of a book."""
 
 import os
 import re
@@ -28,7 +28,7 @@ from bookwise.ingestion.discovery.reading import read_inside
 from bookwise.ingestion.parsing.decode import decode
 
 PROFILE_FILE = "bookwise.toml"
-MAX_FILE_BYTES = 256 * 1024 * 1024  #: no book may set its limit higher
+MAX_FILE_BYTES = 256 * 1024 * 1024  #: upper bound for limits.max_file_bytes
 MAX_PROFILE_BYTES = 1 * 1024 * 1024
 CHAPTER_MAX = 20
 LESSON_MAX = 15
@@ -36,16 +36,16 @@ NUMBER_MAX = 1_000_000
 
 
 def checked_book_id(book_id: str) -> str:
-    """The id itself when it is safe as a name everywhere; `InvalidInput` otherwise."""
+    """The id, if it is allowed. Raises `InvalidInput` otherwise."""
     if not is_slug(book_id):
         raise InvalidInput(
-            f"{book_id[:80]!r} cannot be a book's id.",
-            advice="Use 1 to 64 letters a–z, digits and hyphens, beginning with a letter or digit.",
+            f"{book_id[:80]!r} is not a valid book id.",
+            advice="Use 1 to 64 characters: a–z, 0–9 and hyphens, starting with a letter or digit.",
         )
     return book_id
 
 
-def _no_truth_value(value: object) -> object:
+def _reject_boolean(value: object) -> object:
     if isinstance(value, bool):
         raise ValueError("Input should be a number, not true or false")
     return value
@@ -53,7 +53,7 @@ def _no_truth_value(value: object) -> object:
 
 def _web_address(value: str) -> str:
     if value and not is_web_address(value):
-        raise ValueError("Input should begin with http:// or https:// and name a host")
+        raise ValueError("Input should start with http:// or https:// and contain a host")
     return value
 
 
@@ -64,6 +64,7 @@ def _inner_folder(value: str) -> str:
 
 
 def is_web_address(value: str) -> bool:
+    """Whether the value is an http or https address with a host."""
     try:
         parts = urlsplit(value)
     except ValueError:
@@ -75,7 +76,7 @@ Slug = Annotated[StrictStr, Field(pattern=f"^{SLUG}$")]
 Line = Annotated[StrictStr, Field(min_length=1, max_length=300)]
 Glob = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
 Number = Annotated[StrictInt, Field(ge=0, le=NUMBER_MAX)]
-Tier = Annotated[Literal[1, 2, 3, 4], BeforeValidator(_no_truth_value)]
+Tier = Annotated[Literal[1, 2, 3, 4], BeforeValidator(_reject_boolean)]
 Level = Literal["A1", "A2", "B1", "B2", "C1", "C2"]
 Layer = Literal["L1", "L2", "L3", "L4"]
 
@@ -85,7 +86,7 @@ class _Table(BaseModel):
 
 
 class BookFacts(_Table):
-    """`[book]`: what the book is called and where it is published."""
+    """`[book]`: id, title, address and language of the book."""
 
     id: Slug | None = None
     title: Line | None = None
@@ -95,7 +96,7 @@ class BookFacts(_Table):
 
 
 class Defaults(_Table):
-    """`[defaults]`: what holds for a lesson that says nothing itself."""
+    """`[defaults]`: values for lessons that do not state them."""
 
     hardware_tier: Tier = 1
     proficiency_level: Level = "A2"
@@ -112,7 +113,7 @@ class ModuleFacts(_Table):
 
 
 class Limits(_Table):
-    """`[limits]`: the largest chapter and lesson number, and the largest file."""
+    """`[limits]`: the highest chapter and lesson number, and the largest file."""
 
     chapter_max: Number | None = None
     lesson_max: Number | None = None
@@ -120,7 +121,7 @@ class Limits(_Table):
 
 
 class Rule(_Table):
-    """`[[rules]]`: facts for the lessons whose path fits a glob."""
+    """`[[rules]]`: values for lessons whose path matches a glob."""
 
     path: Glob
     module: Slug | None = None
@@ -132,23 +133,23 @@ class Rule(_Table):
 
 
 class CalibrationFacts(_Table):
-    """`[calibration]`: the map from match strength to similarity, fitted on this book with one embedder."""
+    """`[calibration]`: the map from match strength to similarity, fitted on this book."""
 
-    embedder: StrictStr | None = None  #: its name; the map holds for no other. None: for whichever is used
+    embedder: StrictStr | None = None  #: name of the embedder it was fitted with; None: valid for any
     knots: Annotated[tuple[tuple[float, float], ...], Field(min_length=2, max_length=1000)]
 
     @model_validator(mode="after")
-    def _monotone(self) -> Self:
+    def _check_monotone(self) -> Self:
         for (x0, y0), (x1, y1) in zip(self.knots, self.knots[1:], strict=False):
             if not (x0 < x1 and y0 <= y1):
-                raise ValueError("knots: strengths must grow from knot to knot and similarities must not fall")
+                raise ValueError("knots: strengths must increase from knot to knot and similarities must not decrease")
         if not all(0 <= y <= 1 for _, y in self.knots):
             raise ValueError("knots: similarities must be between 0 and 1")
         return self
 
 
 class ValidationQuestion(_Table):
-    """`[[questions]]`: a question with a known place, or one the book must refuse."""
+    """`[[questions]]`: a test question with the expected lesson, or one that must be refused."""
 
     id: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
     kind: Literal["answerable", "follow-up", "off-topic", "near-miss"]
@@ -158,7 +159,7 @@ class ValidationQuestion(_Table):
     section: StrictStr | None = None
 
     @model_validator(mode="after")
-    def _has_its_place(self) -> Self:
+    def _check_expectation(self) -> Self:
         if self.kind in ("answerable", "follow-up") and self.lesson is None:
             raise ValueError(f"a question of kind {self.kind} needs lesson")
         if self.kind == "follow-up" and not self.history:
@@ -177,12 +178,12 @@ class BookProfile(_Table):
     exclude: tuple[Glob, ...] = ()
     calibration: CalibrationFacts | None = None
     questions: tuple[ValidationQuestion, ...] = ()
-    settings: dict[str, object] = {}  #: for whoever runs the program in the book's folder
+    settings: dict[str, object] = {}  #: settings of the program, for running it in the book's folder
 
     @model_validator(mode="after")
-    def _names_are_unique(self) -> Self:
-        _once("modules", [name for m in self.modules for name in (m.name, *m.aliases)])
-        _once("questions", [question.id for question in self.questions])
+    def _check_names(self) -> Self:
+        _require_unique("modules", [name for m in self.modules for name in (m.name, *m.aliases)])
+        _require_unique("questions", [question.id for question in self.questions])
         listed = [module.name for module in self.modules]
         if listed and self.defaults.module is not None and self.defaults.module not in listed:
             raise ValueError(f"defaults.module should be one of the modules: {', '.join(listed)}")
@@ -190,42 +191,47 @@ class BookProfile(_Table):
 
     @property
     def audience(self) -> Audience:
-        """For whom a lesson is meant that says nothing itself."""
-        given = self.defaults
-        return Audience(hardware_tier=given.hardware_tier, proficiency_level=given.proficiency_level, layer=given.layer)
+        """The audience of lessons that do not state one."""
+        defaults = self.defaults
+        return Audience(
+            hardware_tier=defaults.hardware_tier, proficiency_level=defaults.proficiency_level, layer=defaults.layer
+        )
 
     @property
     def module_list(self) -> tuple[Module, ...]:
+        """The modules that the book lists."""
         return tuple(Module(name=m.name, title=m.title, aliases=m.aliases) for m in self.modules)
 
     @property
     def default_module(self) -> str:
-        """Where a lesson goes that belongs to no module."""
+        """The module of lessons that name none."""
         return self.defaults.module or (self.modules[0].name if self.modules else "main")
 
     @property
     def chapter_max(self) -> int | None:
+        """The highest chapter number; None: no limit."""
         return self._limit(self.limits.chapter_max, CHAPTER_MAX)
 
     @property
     def lesson_max(self) -> int | None:
+        """The highest lesson number; None: no limit."""
         return self._limit(self.limits.lesson_max, LESSON_MAX)
 
-    def _limit(self, given: int | None, usual: int) -> int | None:
-        return given if given is not None or not self.modules else usual
+    def _limit(self, value: int | None, default: int) -> int | None:
+        return value if value is not None or not self.modules else default
 
     def fitted(self, embedder: str) -> Calibration | None:
-        """The book's own calibration for this embedder, when it has one."""
-        own = self.calibration
-        if own is None or own.embedder not in (None, embedder):
+        """The calibration of the book for this embedder, or None."""
+        calibration = self.calibration
+        if calibration is None or calibration.embedder not in (None, embedder):
             return None
-        return Calibration(knots=own.knots)
+        return Calibration(knots=calibration.knots)
 
 
-def _once(table: str, names: list[str]) -> None:
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise ValueError(f"{table}: each name may be used once, but {', '.join(twice[:5])} is used again")
+def _require_unique(table: str, names: list[str]) -> None:
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{table}: each name may be used once, but {', '.join(repeated[:5])} is used again")
 
 
 ROBOTICS_MODULES = (
@@ -238,7 +244,7 @@ ROBOTICS_MODULES = (
 
 
 def completed(profile: BookProfile, book_id: str) -> BookProfile:
-    """The profile with what is known of the default book, where the author said nothing."""
+    """The profile; for the default book, with the built-in modules unless the author lists modules."""
     if book_id != DEFAULT_BOOK_ID or profile.modules:
         return profile
     defaults = profile.defaults
@@ -248,7 +254,7 @@ def completed(profile: BookProfile, book_id: str) -> BookProfile:
 
 
 def read_profile(root: Path) -> BookProfile:
-    """The book's own facts; the defaults where it has no `bookwise.toml`."""
+    """The profile in `bookwise.toml`, or the default profile if there is none. Raises `Misconfigured`."""
     path = root / PROFILE_FILE
     if not os.path.lexists(path):
         return BookProfile()
@@ -269,5 +275,5 @@ def _text(root: Path) -> str:
         raise _misconfigured(root / PROFILE_FILE, error.message) from error
 
 
-def _misconfigured(path: Path, what: str) -> Misconfigured:
-    return Misconfigured(f"{path}: {what}", advice=f"Correct {PROFILE_FILE} and run again.")
+def _misconfigured(path: Path, problem: str) -> Misconfigured:
+    return Misconfigured(f"{path}: {problem}", advice=f"Correct {PROFILE_FILE} and run again.")

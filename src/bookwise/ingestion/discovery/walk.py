@@ -1,4 +1,4 @@
-"""A folder → the names of its files, never leaving it and never opening what is not a file."""
+"""A folder → the names of its files. Links out of the folder are not followed; pipes and devices are not opened."""
 
 import errno
 import os
@@ -27,10 +27,10 @@ FORMATS: dict[str, LessonFormat] = {
 }
 MAX_SITE_FILE_BYTES = 4 * 1024 * 1024
 
-_NEVER_A_BOOK = frozenset(
+_IGNORED_FOLDERS = frozenset(
     {"node_modules", "bower_components", "site-packages", "__pycache__", "_build", "_site", "venv"}
 )
-# These names are outputs beside a project's own files; deeper down, `build/` may well be a chapter.
+# Next to project files these folders are build output; elsewhere, `build/` may be a chapter.
 _OUTPUTS = frozenset({"build", "dist", "target", "out"})
 _PROJECT_FILES = frozenset(
     {
@@ -44,22 +44,22 @@ _PROJECT_FILES = frozenset(
         "Cargo.toml",
     }
 )
-_SILENT = frozenset({".git", ".hg", ".svn", "__pycache__"})
+_UNREPORTED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__"})
 _BIDI_AND_LINE_CONTROLS = frozenset("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def format_of(name: str) -> LessonFormat | None:
-    """By extension; None for what cannot be a lesson."""
+    """The format by file extension; None when the file cannot be a lesson."""
     return FORMATS.get(name.rpartition(".")[2].lower()) if "." in name else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tree:
-    """The files of a book by name, and what was not taken on the way."""
+    """The files of a book by name, and what was left out."""
 
     root: Path
     raw_paths: dict[str, bytes]  #: name → path on disk, relative to the root
-    linked: frozenset[str] = frozenset()  #: names that lead over a link
+    linked: frozenset[str] = frozenset()  #: names that are reached through a link
     left_out: tuple[SkippedFile, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
 
@@ -70,7 +70,7 @@ class Tree:
         return read_inside(self.root, self.raw_paths[name], limit)
 
     def text(self, name: str, limit: int = MAX_SITE_FILE_BYTES) -> str:
-        """A site's own file as text; empty when it is absent or cannot be read."""
+        """A configuration file as text; empty when it is missing or unreadable."""
         if name not in self.raw_paths:
             return ""
         try:
@@ -89,7 +89,7 @@ class _Folder:
 
 @dataclass(slots=True)
 class _Walk:
-    """The state of one walk; each real folder is entered once directly and at most once by a link."""
+    """The state of one walk. A real folder is entered once directly and at most once through a link."""
 
     root: bytes
     raw_paths: dict[str, bytes] = field(default_factory=dict)
@@ -100,8 +100,8 @@ class _Walk:
 
     def enter(self, folder: _Folder) -> Iterator[_Folder]:
         try:
-            with os.scandir(os.path.join(self.root, folder.raw)) as found:
-                entries = {entry.name: entry for entry in found}
+            with os.scandir(os.path.join(self.root, folder.raw)) as scan:
+                entries = {entry.name: entry for entry in scan}
         except OSError as error:
             reason = "permission" if isinstance(error, PermissionError) else "unreadable"
             message = f"The folder {folder.name} cannot be read: {error.strerror}."
@@ -123,12 +123,12 @@ class _Walk:
                 self._file(child, is_regular=entries[raw].is_file(follow_symlinks=False))
 
     def _folder(self, child: _Folder, name: str, *, is_project: bool) -> Iterator[_Folder]:
-        why = _no_book_folder(name, is_project=is_project)
+        reason = _ignored_because(name, is_project=is_project)
         if format_of(name):
             self._leave_out(child.name + "/", "not-a-file", "a folder named like a lesson")
-        elif why:
-            if name not in _SILENT:
-                self._leave_out(child.name + "/", "not-a-lesson", why)
+        elif reason:
+            if name not in _UNREPORTED_FOLDERS:
+                self._leave_out(child.name + "/", "not-a-lesson", reason)
         elif not child.linked or child.real not in self.entered_by_link:
             if child.linked:
                 self.entered_by_link.add(child.real)
@@ -153,11 +153,11 @@ class _Walk:
             return
         if not is_inside(real, self.root):
             if stat.S_ISDIR(mode) or format_of(child.name):
-                self._leave_out(child.name, "symlink-outside", "leads out of the book's folder")
+                self._leave_out(child.name, "symlink-outside", "links to a target outside the book's folder")
         elif not stat.S_ISDIR(mode):
             self._file(replace(child, linked=True), is_regular=stat.S_ISREG(mode))
         elif is_inside(child.real, real) or real in self.entered_by_link:
-            self._leave_out(child.name + "/", "symlink-loop", "leads to a folder that is read already")
+            self._leave_out(child.name + "/", "symlink-loop", "links to a folder that is already read")
         else:
             target = _Folder(raw=child.raw, name=child.name, real=real, linked=True)
             yield from self._folder(target, child.name.rpartition("/")[2], is_project=False)
@@ -167,7 +167,7 @@ class _Walk:
 
 
 def walk(root: Path) -> Tree:
-    """All files below the root but those in folders that never hold a book."""
+    """All files below the root, except in folders for packages, build output and hidden files."""
     real = os.path.realpath(os.fsencode(root))
     state = _Walk(root=real)
     direct = [_Folder(raw=b"", name="", real=real)]
@@ -179,8 +179,8 @@ def walk(root: Path) -> Tree:
         root=root,
         raw_paths=dict(sorted(state.raw_paths.items())),
         linked=frozenset(state.linked),
-        left_out=tuple(sorted(state.left_out, key=lambda left: left.source_file)),
-        unreadable=tuple(sorted(state.unreadable, key=lambda broken: broken.source_file)),
+        left_out=tuple(sorted(state.left_out, key=lambda file: file.source_file)),
+        unreadable=tuple(sorted(state.unreadable, key=lambda file: file.source_file)),
     )
 
 
@@ -188,41 +188,41 @@ def _is_project_file(raw: bytes) -> bool:
     return os.fsdecode(raw) in _PROJECT_FILES or raw.startswith(b"docusaurus.config.")
 
 
-def _no_book_folder(name: str, *, is_project: bool) -> str:
+def _ignored_because(name: str, *, is_project: bool) -> str:
     if name.startswith("."):
         return "a hidden folder"
-    if name in _NEVER_A_BOOK:
+    if name in _IGNORED_FOLDERS:
         return "installed packages or build output"
     return "build output" if is_project and name in _OUTPUTS else ""
 
 
 def source_names(raws: Iterable[bytes]) -> dict[bytes, str]:
-    """Names for the entries of one folder: NFC, printable, and no two the same.
+    """Unique, printable names in Unicode NFC for the entries of one folder.
 
-    A name that is clean as it stands keeps itself; one that cannot be decoded, or whose NFC form is taken
-    by its twin, is percent-escaped.
+    A name that is already clean stays as it is. A name that cannot be decoded, or whose NFC form is in use by another
+    entry, is percent-escaped.
     """
     ordered = sorted(raws)
-    clean = {raw: text for raw in ordered if (text := _decoded(raw)) is not None}
-    named = {raw: text for raw, text in clean.items() if text.encode() == raw}
-    taken = set(named.values())
+    clean = {raw: text for raw in ordered if (text := _decode_name(raw)) is not None}
+    names = {raw: text for raw, text in clean.items() if text.encode() == raw}
+    in_use = set(names.values())
     for raw in ordered:
-        if raw not in named:
-            name = clean.get(raw) or _escaped(raw)
-            while name in taken:
+        if raw not in names:
+            name = clean.get(raw) or _escape(raw)
+            while name in in_use:
                 raw_form = raw if raw in clean and name == clean[raw] else name.encode()
-                name = _escaped(raw_form)
-            named[raw] = name
-            taken.add(name)
-    return {raw: named[raw] for raw in ordered}
+                name = _escape(raw_form)
+            names[raw] = name
+            in_use.add(name)
+    return {raw: names[raw] for raw in ordered}
 
 
-def _escaped(raw: bytes) -> str:
+def _escape(raw: bytes) -> str:
     return quote_from_bytes(raw, safe=" !#$&'()*+,;=@[]{}^`|~")
 
 
-def _decoded(raw: bytes) -> str | None:
-    """The name in NFC, or None when it is not UTF-8 or would misbehave on a terminal."""
+def _decode_name(raw: bytes) -> str | None:
+    """The name in NFC; None when it is not UTF-8 or contains characters that can confuse a terminal."""
     try:
         text = unicodedata.normalize("NFC", raw.decode())
     except UnicodeDecodeError:

@@ -78,5 +78,5 @@ def test_yaml_of_a_site_holds_plain_values_only() -> None:
 
 
 def test_of_many_missing_files_the_first_are_named() -> None:
-    assert missing_files("c", ["a", "a"]) == ["c names a, which is not there."]
-    assert missing_files("c", map(str, range(50)))[-1] == "c names 30 more files that are not there."
+    assert missing_files("c", ["a", "a"]) == ["c lists a, which does not exist."]
+    assert missing_files("c", map(str, range(50)))[-1] == "c lists 30 more files that do not exist."

@@ -1,4 +1,4 @@
-"""Files of a folder → the kind of site it is, with all that this kind says about its lessons."""
+"""Files of a folder → the site generator it uses, with the order and addresses of its lessons."""
 
 from collections.abc import Callable
 
@@ -9,23 +9,23 @@ from bookwise.ingestion.discovery.sites.plain import plain_site
 from bookwise.ingestion.discovery.sites.site import TEXTS, Site
 from bookwise.ingestion.discovery.walk import Tree, format_of
 
-__all__ = ["Site", "recognise"]
+__all__ = ["Site", "detect_site"]
 
-Maker = Callable[[Tree, str, BookProfile], Site]
+SiteReader = Callable[[Tree, str, BookProfile], Site]
 
-MAX_DEPTH = 3  #: how far below the root a site may begin
+MAX_DEPTH = 3  #: how many folders below the root a site is searched for
 
 
 def detect_site(tree: Tree, profile: BookProfile, mirrors: frozenset[str] = frozenset()) -> Site:
-    """The site whose configuration lies nearest to the root and that holds most of the lessons."""
+    """The site whose configuration is closest to the root and whose folder contains at least half of the lessons."""
     if tree.has(fetched.MANIFEST):
         return fetched.fetched_site(tree)
     lessons = [name for name in tree.raw_paths if format_of(name) in TEXTS and name not in mirrors]
     for folder in _folders(tree, profile.book.language):
-        make = _maker(tree, folder, profile)
-        if make and _holds_most(folder, lessons):
-            return make(tree, folder, profile)
-    return _by_its_lessons(tree, lessons, profile)
+        read_site = _site_reader(tree, folder, profile)
+        if read_site and _holds_most(folder, lessons):
+            return read_site(tree, folder, profile)
+    return _site_from_lessons(tree, lessons, profile)
 
 
 def _folders(tree: Tree, language: str) -> list[str]:
@@ -37,8 +37,8 @@ def _holds_most(folder: str, lessons: list[str]) -> bool:
     return 2 * sum(name.startswith(folder) for name in lessons) >= len(lessons)
 
 
-def _maker(tree: Tree, folder: str, profile: BookProfile) -> Maker | None:
-    """Who can read the site that begins in this folder."""
+def _site_reader(tree: Tree, folder: str, profile: BookProfile) -> SiteReader | None:
+    """The function that reads the site in this folder; None when there is no configuration."""
 
     def has(*names: str) -> bool:
         return any(tree.has(folder + name) for name in names)
@@ -56,8 +56,8 @@ def _maker(tree: Tree, folder: str, profile: BookProfile) -> Maker | None:
     return docusaurus.docusaurus_site if has(*docusaurus.SIDEBARS) else None
 
 
-def _by_its_lessons(tree: Tree, lessons: list[str], profile: BookProfile) -> Site:
-    """Without a configuration, the lessons themselves tell: category files, or mostly `.rst`."""
+def _site_from_lessons(tree: Tree, lessons: list[str], profile: BookProfile) -> Site:
+    """Without a configuration, the files decide: category files mean Docusaurus, mostly `.rst` means Sphinx."""
     categories = [name for name in tree.raw_paths if name.rpartition("/")[2] in docusaurus.CATEGORIES]
     visible = [name for name in categories if not any(p.startswith("_") for p in name.split("/")[:-1])]
     if visible:
@@ -66,7 +66,7 @@ def _by_its_lessons(tree: Tree, lessons: list[str], profile: BookProfile) -> Sit
         if _holds_most(folder, lessons):
             return docusaurus.docusaurus_site(tree, folder, profile)
     if 2 * sum(format_of(name) == "rst" for name in lessons) > len(lessons):
-        heads = [name for name in lessons if name.rpartition("/")[2] == "index.rst"]
-        top = min(heads, key=lambda name: (name.count("/"), name), default="")
+        indexes = [name for name in lessons if name.rpartition("/")[2] == "index.rst"]
+        top = min(indexes, key=lambda name: (name.count("/"), name), default="")
         return sphinx.sphinx_site(tree, folder_of(top), profile)
     return plain_site(profile)

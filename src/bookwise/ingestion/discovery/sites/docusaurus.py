@@ -14,10 +14,10 @@ CATEGORIES = ("_category_.json", "_category_.yml", "_category_.yaml")
 
 
 def docusaurus_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
-    """The main docs of the project; the blog, other versions and translations are not part of the book."""
+    """The main docs of the project, without the blog, older versions and translations."""
     config = next((folder + name for name in CONFIGS if tree.has(folder + name)), "")
-    found = objects(tree.text(config))
-    main, options = _main_object(found), _docs_options(found)
+    config_objects = objects(tree.text(config))
+    main, options = _main_object(config_objects), _docs_options(config_objects)
     docs = _docs_folder(tree, folder, options, profile)
     labels, positions = _categories(tree, docs)
     base_url = _base_url(main, options)
@@ -36,17 +36,17 @@ def docusaurus_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
     )
 
 
-def _main_object(found: list[JsObject]) -> dict[str, str]:
-    """The configuration itself: the object that holds both a title and an address."""
-    for candidate in found:
+def _main_object(config_objects: list[JsObject]) -> dict[str, str]:
+    """The configuration: the first object with a title and an address."""
+    for candidate in config_objects:
         if "title" in candidate.values and candidate.values.keys() & {"url", "baseUrl"}:
             return candidate.values
-    return next((obj.values for obj in found if obj.values.keys() & {"url", "baseUrl"}), {})
+    return next((obj.values for obj in config_objects if obj.values.keys() & {"url", "baseUrl"}), {})
 
 
-def _docs_options(found: list[JsObject]) -> dict[str, str]:
-    """Options of the docs in the preset."""
-    return next((obj.values for obj in found if obj.key == "docs" and "presets" in obj.parents), {})
+def _docs_options(config_objects: list[JsObject]) -> dict[str, str]:
+    """The options of the docs plugin in the preset."""
+    return next((obj.values for obj in config_objects if obj.key == "docs" and "presets" in obj.parents), {})
 
 
 def _base_url(main: dict[str, str], options: dict[str, str]) -> str:
@@ -60,8 +60,8 @@ def _warnings(config: str, main: dict[str, str], base_url: str, profile: BookPro
         return ()
     missing = ", ".join(key for key in ("url", "baseUrl") if key not in main) or "a web address"
     return (
-        f"{config}: {missing} is not written as plain text, so lessons have no address; "
-        "set base_url under [book] in bookwise.toml.",
+        f"{config}: {missing} is not a plain string, so lessons have no address. "
+        "Set base_url under [book] in bookwise.toml.",
     )
 
 
@@ -89,7 +89,7 @@ def _categories(tree: Tree, docs: str) -> tuple[dict[str, str], dict[str, float]
 
 
 def _sidebar(tree: Tree, folder: str, docs: str) -> tuple[Listed, ...]:
-    """The order of a hand-written sidebar: its strings that are ids of lessons, as they come."""
+    """The lessons of a hand-written sidebar: its strings that are ids of lessons, in order."""
     name = next((folder + name for name in SIDEBARS if tree.has(folder + name)), "")
     ids: dict[str, str] = {}
     for lesson in tree.raw_paths:
@@ -108,7 +108,7 @@ def without_prefixes(path: str) -> str:
 
 
 def docusaurus_route(trailing_slash: str) -> Route:
-    """Where Docusaurus publishes a lesson, below the address of the docs."""
+    """The route that Docusaurus gives to a lesson, below the address of the docs."""
 
     def route(path: str, facts: Facts) -> str:
         address = _address(path, facts)
@@ -122,15 +122,15 @@ def docusaurus_route(trailing_slash: str) -> Route:
 def _address(path: str, facts: Facts) -> str:
     folder = without_prefixes(folder_of(path))
     if facts.slug:
-        return facts.slug if facts.slug.startswith("/") else _resolved(folder, facts.slug)
+        return facts.slug if facts.slug.startswith("/") else _resolve(folder, facts.slug)
     parent = folder_of(path).rstrip("/").rpartition("/")[2].lower()
     if stem(path).lower() in INDEXES | ({parent} if parent else set()):
         return folder
     return folder + (facts.id or number_prefix(stem(path))[1])
 
 
-def _resolved(folder: str, slug: str) -> str:
-    """A relative slug, from the folder of its lesson; `..` goes up and stops at the top."""
+def _resolve(folder: str, slug: str) -> str:
+    """A relative slug, resolved from the folder of its lesson; `..` stops at the top."""
     parts: list[str] = []
     for part in (folder + slug).split("/"):
         if part == "..":

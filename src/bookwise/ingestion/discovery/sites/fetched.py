@@ -1,4 +1,4 @@
-"""A folder of fetched HTML with its manifest → its site."""
+"""A folder of fetched HTML pages with a manifest → its site."""
 
 import json
 from typing import Any
@@ -23,11 +23,11 @@ def fetched_site(tree: Tree) -> Site:
         raise _damaged("it has no list of pages")
     listed, warnings = [], []
     for entry in entries:
-        found = _listed(entry, base_url)
-        if found is None or not tree.has(found.name):
-            warnings.append(f"{MANIFEST}: an entry was passed over: {json.dumps(entry)[:200]}")
+        page = _listed(entry, base_url)
+        if page is None or not tree.has(page.name):
+            warnings.append(f"{MANIFEST}: an entry was ignored: {json.dumps(entry)[:200]}")
         else:
-            listed.append(found)
+            listed.append(page)
     return Site(
         kind="site",
         title=one_line(manifest.get("title")) or (urlsplit(base_url).hostname or ""),
@@ -50,8 +50,8 @@ def _manifest(tree: Tree) -> dict[str, Any]:
     return manifest
 
 
-def _damaged(what: str) -> BadSource:
-    return BadSource(f"{MANIFEST} cannot be used: {what}.", advice="Fetch the site again.")
+def _damaged(problem: str) -> BadSource:
+    return BadSource(f"{MANIFEST} cannot be used: {problem}.", advice="Fetch the site again.")
 
 
 def _listed(entry: object, base_url: str) -> Listed | None:
@@ -71,6 +71,6 @@ def _listed(entry: object, base_url: str) -> Listed | None:
 
 
 def _path_of(url: str, base_url: str) -> str:
-    """The part of an address that numbers may be read from: below the site's own address."""
+    """The part of an address below the address of the site; module, chapter and lesson are read from it."""
     path = unquote(url.removeprefix(base_url) if base_url else urlsplit(url).path).strip("/")
     return path if path.endswith(".html") else f"{path or 'index'}.html"

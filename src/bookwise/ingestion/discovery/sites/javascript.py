@@ -1,4 +1,4 @@
-"""JavaScript or TypeScript configuration → the plain values written in it. Nothing is ever run."""
+"""JavaScript or TypeScript configuration → its literal values. No code is executed."""
 
 import re
 from collections.abc import Iterator
@@ -26,35 +26,35 @@ class Token:
 
 @dataclass(slots=True)
 class JsObject:
-    """A `{…}` or `[…]`: under which key it stands, and the plain values directly in it."""
+    """A `{…}` or `[…]` with its key and the literal values directly in it."""
 
     key: str
-    parents: tuple[str, ...]  #: keys of what it stands in, outermost first
+    parents: tuple[str, ...]  #: keys of the enclosing objects, outermost first
     values: dict[str, str] = field(default_factory=dict)
 
 
 def tokens(source: str) -> list[Token]:
-    """Strings, words and single characters; comments and space are dropped."""
-    found: list[Token] = []
+    """Strings, words and single characters, without comments and white space."""
+    result: list[Token] = []
     for match in _TOKEN.finditer(source):
         kind = match.lastgroup or "other"
         if kind == "space":
             continue
-        text = _unquoted(match[0]) if kind == "string" else match[0]
-        # A template with a placeholder has a value only when it is run.
-        found.append(Token(kind if text is not None else "other", text or ""))
-        if len(found) >= MAX_TOKENS:
+        text = _unquote(match[0]) if kind == "string" else match[0]
+        # A template with a placeholder has no literal value.
+        result.append(Token(kind if text is not None else "other", text or ""))
+        if len(result) >= MAX_TOKENS:
             break
-    return found
+    return result
 
 
-def _unquoted(literal: str) -> str | None:
+def _unquote(literal: str) -> str | None:
     if literal[0] == "`" and "${" in literal:
         return None
-    return _ESCAPE.sub(_unescaped, literal[1:-1])
+    return _ESCAPE.sub(_unescape, literal[1:-1])
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape(match: re.Match[str]) -> str:
     code = match[1]
     if code[0] in "ux" and len(code) > 1:
         number = int(code[1:].strip("{}"), 16)
@@ -63,8 +63,8 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def objects(source: str) -> list[JsObject]:
-    """All objects and arrays in the order in which they begin."""
-    found: list[JsObject] = []
+    """All objects and arrays in source order."""
+    result: list[JsObject] = []
     stack: list[JsObject] = []
     for key, value, following in _entries(tokens(source)):
         if value.text in ("{", "[") and value.kind == "other":
@@ -72,28 +72,28 @@ def objects(source: str) -> list[JsObject]:
                 break
             parents = (*stack[-1].parents, stack[-1].key) if stack else ()
             stack.append(JsObject(key, parents))
-            found.append(stack[-1])
+            result.append(stack[-1])
         elif value.text in ("}", "]") and value.kind == "other":
             stack = stack[:-1]
-        elif key and stack and _is_whole(value, following):
+        elif key and stack and _is_literal(value, following):
             stack[-1].values.setdefault(key, value.text)
-    return found
+    return result
 
 
-def _entries(read: list[Token]) -> Iterator[tuple[str, Token, Token | None]]:
+def _entries(source: list[Token]) -> Iterator[tuple[str, Token, Token | None]]:
     """Every token that can be a value, with the key before it (`key: value`) and the token after it."""
-    for i, token in enumerate(read):
-        keyed = i >= 2 and read[i - 1] == Token("other", ":") and read[i - 2].kind in ("string", "word")
-        key = read[i - 2].text if keyed and _starts_entry(read, i - 2) else ""
-        yield key, token, read[i + 1] if i + 1 < len(read) else None
+    for i, token in enumerate(source):
+        keyed = i >= 2 and source[i - 1] == Token("other", ":") and source[i - 2].kind in ("string", "word")
+        key = source[i - 2].text if keyed and _starts_entry(source, i - 2) else ""
+        yield key, token, source[i + 1] if i + 1 < len(source) else None
 
 
-def _starts_entry(read: list[Token], at: int) -> bool:
+def _starts_entry(source: list[Token], at: int) -> bool:
     """A key follows `{` or `,`; the word before the colon of `a ? b : c` does not."""
-    return at > 0 and read[at - 1].kind == "other" and read[at - 1].text in ("{", ",")
+    return at > 0 and source[at - 1].kind == "other" and source[at - 1].text in ("{", ",")
 
 
-def _is_whole(value: Token, following: Token | None) -> bool:
+def _is_literal(value: Token, following: Token | None) -> bool:
     """Whether the literal is the whole value, not the first operand of an expression."""
     if value.kind == "word" and value.text not in ("true", "false"):
         return False

@@ -32,14 +32,14 @@ class _TocEntry:
 
 
 def jupyter_book_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
-    """What the table of contents lists, in its order; everything where there is no table."""
+    """The lessons of the table of contents in its order; all lessons when there is no table."""
     config = next(folder + name for name in (*CONTENTS, *MYST) if tree.has(folder + name))
     warnings = []
     try:
         parsed = plain_values(tree.text(config))
     except BadSource as error:
         parsed = None
-        warnings.append(f"{config} was passed over: {error.message}.")
+        warnings.append(f"{config} was ignored: {error.message}.")
     is_myst = config.rpartition("/")[2] in MYST
     project = _inner(parsed, "project") if is_myst else mapping(tree.text(folder + "_config.yml"))
     contents = project.get("toc") if is_myst else parsed
@@ -59,8 +59,8 @@ def jupyter_book_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
 
 
 def _inner(value: Any, key: str) -> dict[str, Any]:
-    found = value.get(key) if isinstance(value, dict) else None
-    return found if isinstance(found, dict) else {}
+    inner = value.get(key) if isinstance(value, dict) else None
+    return inner if isinstance(inner, dict) else {}
 
 
 def _listed(tree: Tree, docs: str, contents: Any) -> tuple[list[Listed], list[str]]:
@@ -83,14 +83,14 @@ def _listed(tree: Tree, docs: str, contents: Any) -> tuple[list[Listed], list[st
 
 
 def _files(tree: Tree, docs: str, file: str) -> list[str]:
-    """The files a table's entry means: its extension may be missing, or it may be a glob."""
+    """The files of an entry, which may be a name without extension or a glob."""
     if "*" in file:
         return sorted((name for name in tree.raw_paths if matches(docs + file, name)), key=natural_key)
     return [docs + file + ending for ending in ENDINGS if tree.has(docs + file + ending)][:1]
 
 
 def _entries(contents: Any, budget: Iterator[int]) -> Iterator[_TocEntry]:
-    """Walks a table of contents in any of its formats; a part, or else a chapter, makes a group."""
+    """The entries of a table of contents in any of its formats. Parts, or else chapters, are the groups."""
     if isinstance(contents, list):
         yield from _branch(contents, (), "", budget)
     elif isinstance(contents, dict):
@@ -103,28 +103,30 @@ def _entries(contents: Any, budget: Iterator[int]) -> Iterator[_TocEntry]:
 def _branch(items: list[Any], crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_TocEntry]:
     if len(crumbs) > MAX_DEPTH:
         return
-    for place, item in enumerate(items):
+    for number, item in enumerate(items):
         if next(budget, None) is None:
             return
         if not isinstance(item, dict):
             continue
         title = one_line(item.get("caption")) or one_line(item.get("title"))
         file = next((one_line(item[key]) for key in ("file", "glob", "pattern") if key in item), "")
-        own = group or f"{place}:{title or file}"
+        item_group = group or f"{number}:{title or file}"
         if file:
-            yield _TocEntry(file=file, title=title, breadcrumb=_shown(crumbs), group=own, leads=not group)
+            yield _TocEntry(
+                file=file, title=title, breadcrumb=_without_blanks(crumbs), group=item_group, leads=not group
+            )
         for branch in _branches(item):
-            yield from _branch(branch, (*crumbs, title), own, budget)
+            yield from _branch(branch, (*crumbs, title), item_group, budget)
 
 
 def _branches(item: dict[str, Any]) -> list[list[Any]]:
     return [item[key] for key in _BRANCHES if isinstance(item.get(key), list)]
 
 
-def _shown(crumbs: tuple[str, ...]) -> tuple[str, ...]:
+def _without_blanks(crumbs: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(crumb for crumb in crumbs if crumb)
 
 
 def _myst_route(path: str, facts: Facts) -> str:
-    """MyST publishes every lesson at the top, under the slug of its file's name."""
+    """MyST publishes every lesson at the top level, under the slug of its file name."""
     return "" if stem(path).lower() == "index" else slug(stem(path))

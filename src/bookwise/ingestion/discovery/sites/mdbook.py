@@ -15,7 +15,6 @@ from bookwise.ingestion.discovery.walk import Tree
 
 SUMMARY = "SUMMARY.md"
 
-
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _HEADING = re.compile(r"#{1,6}\s+(.*)")
 _ITEM = re.compile(r"(\s*)(?:[-*+]|[0-9]{1,9}[.)])\s+(?=\[)")
@@ -25,7 +24,7 @@ _MARKUP = re.compile(r"\\(?=[^\w\s])|[`*]")
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """An item of the list that is still open: the title it gives to what stands below it."""
+    """A list item above the current line: its title is part of the breadcrumb."""
 
     indent: int
     title: str
@@ -36,12 +35,12 @@ class _Link:
     href: str
     title: str
     breadcrumb: tuple[str, ...]
-    chapter: int  #: which top-level item it belongs to; 0 outside the list
+    chapter: int  #: number of its top-level item; 0 outside the list
     is_top: bool
 
 
 def mdbook_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
-    """Only what the summary lists is in the book; a chapter without a file is a draft."""
+    """The lessons that the summary lists. A chapter without a file is a draft."""
     facts, warnings = _book_facts(tree, folder)
     docs = summary_folder(tree, folder, profile)
     listed, missing = [], []
@@ -73,10 +72,10 @@ def mdbook_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
 
 
 def summary_folder(tree: Tree, folder: str, profile: BookProfile) -> str:
-    """The folder that holds the summary: as `book.toml` says, `src`, or the folder itself."""
+    """The folder of the summary: the one in `book.toml`, `src`, or the folder itself."""
     source = one_line(_book_facts(tree, folder)[0].get("src")) or "src"
-    named = [f"{profile.book.docs}/"] if profile.book.docs else []
-    for docs in (*named, inner_folder(folder, source), folder):
+    from_profile = [f"{profile.book.docs}/"] if profile.book.docs else []
+    for docs in (*from_profile, inner_folder(folder, source), folder):
         if tree.has(docs + SUMMARY):
             return docs
     return folder
@@ -87,17 +86,17 @@ def _book_facts(tree: Tree, folder: str) -> tuple[dict[str, Any], list[str]]:
     try:
         facts = tomllib.loads(tree.text(name)).get("book")
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        return {}, [f"{name} was passed over: {error}."]
+        return {}, [f"{name} was ignored: {error}."]
     return (facts if isinstance(facts, dict) else {}), []
 
 
 def _links(summary: str) -> Iterator[_Link]:
-    """The links of a summary, line by line, with the titles above each of them."""
+    """The links of a summary in order, each with the titles above it."""
     part, headings, chapter = "", 0, 0
     items: list[_Item] = []
     for line in _COMMENT.sub("", summary).splitlines():
         if heading := _HEADING.match(line):
-            # The first heading is the name of the summary, later ones are parts of the book.
+            # The first heading is the title of the summary, later ones are parts of the book.
             headings += 1
             part, items = one_line(heading[1]) if headings > 1 else "", []
         item = _ITEM.match(line)

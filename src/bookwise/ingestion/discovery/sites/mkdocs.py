@@ -22,7 +22,7 @@ from bookwise.ingestion.discovery.sites.yaml_text import plain_values
 from bookwise.ingestion.discovery.walk import Tree
 
 CONFIGS = ("mkdocs.yml", "mkdocs.yaml")
-MAX_ENTRIES = 100_000  #: aliases can make a short navigation endless
+MAX_ENTRIES = 100_000  #: YAML aliases can make a short navigation endless
 MAX_DEPTH = 30
 
 
@@ -35,14 +35,14 @@ class _NavEntry:
 
 
 def mkdocs_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
-    """The lessons of the navigation in its order, then all others."""
+    """The lessons of the navigation in its order, then all other lessons."""
     config = next(folder + name for name in CONFIGS if tree.has(folder + name))
     warnings = []
     try:
         facts = plain_values(tree.text(config))
     except BadSource as error:
         facts = {}
-        warnings.append(f"{config} was passed over: {error.message}.")
+        warnings.append(f"{config} was ignored: {error.message}.")
     facts = facts if isinstance(facts, dict) else {}
     docs = _docs_folder(folder, facts, profile)
     listed, missing = _listed(tree, docs, facts.get("nav"))
@@ -78,29 +78,29 @@ def _listed(tree: Tree, docs: str, nav: Any) -> tuple[list[Listed], list[str]]:
 
 
 def _entries(nav: Any, crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_NavEntry]:
-    """Walks `[path, {title: path}, {title: [...]}]`; addresses and anything else are passed over."""
+    """The entries of `[path, {title: path}, {title: [...]}]`. Web addresses and other values are ignored."""
     if not isinstance(nav, list) or len(crumbs) > MAX_DEPTH:
         return
-    for place, item in enumerate(nav):
+    for number, item in enumerate(nav):
         pairs = item.items() if isinstance(item, dict) else [("", item)]
         for title, value in pairs:
             if next(budget, None) is None:
                 return
-            named = one_line(title)
+            label = one_line(title)
             if isinstance(value, str) and "://" not in value:
                 path = value.removeprefix("./")
                 if path.rpartition(".")[2].lower() in ("md", "markdown", "ipynb", "mdx", "rst"):
-                    shown = tuple(crumb for crumb in crumbs if crumb)
-                    yield _NavEntry(path=path, title=named, breadcrumb=shown, group=group)
+                    breadcrumb = tuple(crumb for crumb in crumbs if crumb)
+                    yield _NavEntry(path=path, title=label, breadcrumb=breadcrumb, group=group)
             elif isinstance(value, list):
-                yield from _entries(value, (*crumbs, named), group or f"{place}:{named}", budget)
+                yield from _entries(value, (*crumbs, label), group or f"{number}:{label}", budget)
 
 
 def _excluded(patterns: object) -> tuple[str, ...]:
-    """`exclude_docs` as globs; MkDocs itself leaves `/templates/` out."""
+    """`exclude_docs` as globs. By default, MkDocs excludes `/templates/`."""
     lines = patterns.splitlines() if isinstance(patterns, str) else ["/templates/"]
-    wanted = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "!"))]
-    return tuple(line if "/" in line.rstrip("/") else f"**/{line}" for line in wanted)
+    globs = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith(("#", "!"))]
+    return tuple(line if "/" in line.rstrip("/") else f"**/{line}" for line in globs)
 
 
 def _route(*, as_folders: bool) -> Route:

@@ -1,4 +1,4 @@
-"""What every kind of site says about its lessons: where they are, in which order, under which address."""
+"""What all site generators have in common: folder, order and addresses of the lessons."""
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -19,20 +19,20 @@ Route = Callable[[str, Facts], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A lesson as a navigation lists it."""
+    """A lesson in a navigation."""
 
     name: str  #: source file
     title: str = ""
-    breadcrumb: tuple[str, ...] | None = None  #: None: the folders above it
-    group: str = ""  #: the chapter it belongs to; empty for lessons beside the chapters
+    breadcrumb: tuple[str, ...] | None = None  #: None: taken from its folders
+    group: str = ""  #: its chapter; empty for lessons outside the chapters
     leads_group: bool = False
-    url: str = ""  #: where a fetched lesson came from
-    path: str = ""  #: what to read its number from; empty: its own
+    url: str = ""  #: address of a fetched page
+    path: str = ""  #: path to read its position from; empty: its own path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
-    """How one book is published. `docs` is a folder with its slash, or empty for the root."""
+    """How a book is published. `docs` is a folder with a trailing slash, or empty for the root."""
 
     kind: SiteKind
     docs: str = ""
@@ -41,62 +41,62 @@ class Site:
     route: Route
     formats: frozenset[LessonFormat] = TEXTS
     listed: tuple[Listed, ...] = ()
-    unlisted_rule: str = ""  #: empty: lessons outside the navigation follow it
-    own_files: frozenset[str] = frozenset()  #: files of the site that look like lessons
-    hides_underscored: bool = False  #: names that begin with `_` are partials
-    excluded: tuple[str, ...] = ()  #: globs of the site's own configuration, inside `docs`
+    unlisted_rule: str = ""  #: rule for lessons that no navigation lists; empty: they come last
+    own_files: frozenset[str] = frozenset()  #: configuration files that look like lessons
+    hides_underscored: bool = False  #: names that start with `_` are partials
+    excluded: tuple[str, ...] = ()  #: globs from the site's configuration, relative to `docs`
     labels: Mapping[str, str] = field(default_factory=dict)  #: folder inside `docs` → label
     positions: Mapping[str, float] = field(default_factory=dict)  #: folder inside `docs` → position
     warnings: tuple[str, ...] = ()
 
     def inner(self, name: str) -> str:
-        """The path inside the folder of lessons."""
+        """The path relative to `docs`."""
         return name.removeprefix(self.docs)
 
     def by_name(self) -> dict[str, Listed]:
-        """The first place of each listed lesson."""
+        """The first entry of each listed lesson."""
         return {entry.name: entry for entry in reversed(self.listed)}
 
 
 def breadcrumb(site: Site, name: str) -> tuple[str, ...]:
-    """Labels of the folders above a lesson."""
+    """The labels of the folders above a lesson."""
     parts = folder_of(site.inner(name)).split("/")[:-1]
     return tuple(site.labels.get("/".join(parts[: i + 1])) or label(part) or part for i, part in enumerate(parts))
 
 
 def url_of(site: Site, base_url: str, name: str, facts: Facts) -> str:
-    """The lesson's published address; empty when the book has none."""
+    """The address of the published lesson; empty when the book has no base address."""
     return join_url(base_url, site.route(site.inner(name), facts)) if base_url else ""
 
 
 def join_url(base_url: str, path: str) -> str:
-    """Hangs a path under an address. Whatever the path says, the result stays below the address."""
+    """Appends a path to an address. The result always stays below the address."""
     inner = posixpath.normpath("/" + path.lstrip("/")).lstrip("/")
     slash = "/" if inner and path.endswith("/") else ""
     return base_url.rstrip("/") + "/" + quote(inner, safe="/~!$&'()*+,;=:@") + slash
 
 
 def base_address(*parts: str) -> str:
-    """Joins the parts of a site's address; empty when that is no web address."""
+    """The parts joined to the address of a site; empty when that is not a web address."""
     first, *rest = (part.strip() for part in parts)
     joined = "/".join([first.rstrip("/"), *(part.strip("/") for part in rest if part.strip("/"))])
     return joined + "/" if is_web_address(joined) else ""
 
 
-def inner_folder(folder: str, named: str) -> str:
-    """A folder named in a site's configuration; the configuration's own folder when it leads elsewhere."""
-    path = posixpath.normpath(folder + named.strip())
+def inner_folder(folder: str, subfolder: str) -> str:
+    """A subfolder from a site's configuration; `folder` itself when it points outside the book."""
+    path = posixpath.normpath(folder + subfolder.strip())
     if path.startswith(("..", "/")):
         return folder
     return "" if path == "." else f"{path}/"
 
 
 def missing_files(config: str, names: Iterable[str]) -> list[str]:
-    """Warnings about files that a configuration names and nobody wrote; the first few are named."""
+    """Warnings for files in a configuration that do not exist; only the first few are named."""
     missing = list(dict.fromkeys(names))
-    shown = [f"{config} names {name[:200]}, which is not there." for name in missing[:MISSING_SHOWN]]
+    warnings = [f"{config} lists {name[:200]}, which does not exist." for name in missing[:MISSING_SHOWN]]
     more = len(missing) - MISSING_SHOWN
-    return [*shown, f"{config} names {more} more files that are not there."] if more > 0 else shown
+    return [*warnings, f"{config} lists {more} more files that do not exist."] if more > 0 else warnings
 
 
 def html_route(path: str, facts: Facts) -> str:
@@ -105,7 +105,7 @@ def html_route(path: str, facts: Facts) -> str:
 
 
 def reading_order(site: Site, names: Sequence[str], facts: Mapping[str, Facts]) -> list[str]:
-    """The navigation first, then the rest: by position, number prefix and name, folder by folder."""
+    """Lessons of the navigation first, then the others by position, number prefix and name, folder by folder."""
     rank = {entry.name: i for i, entry in reversed(list(enumerate(site.listed)))}
     unlisted = len(site.listed)
 
@@ -119,15 +119,15 @@ def _path_key(site: Site, name: str, position: float | None) -> list[tuple[float
     *folders, file = site.inner(name).split("/")
     keys = []
     for depth, folder in enumerate(folders):
-        given = site.positions.get("/".join(folders[: depth + 1]))
-        keys.append((_standing(folder, given), natural_key(folder)))
-    own = -float("inf") if stem(file).lower() in INDEXES else _standing(file, position)
-    return [*keys, (own, natural_key(file))]
+        folder_position = site.positions.get("/".join(folders[: depth + 1]))
+        keys.append((_sort_position(folder, folder_position), natural_key(folder)))
+    own_position = -float("inf") if stem(file).lower() in INDEXES else _sort_position(file, position)
+    return [*keys, (own_position, natural_key(file))]
 
 
-def _standing(name: str, given: float | None) -> float:
-    """Where a name stands among its siblings: as told, else by its number, else after those."""
+def _sort_position(name: str, position: float | None) -> float:
+    """The position among the siblings: as configured, else the number prefix; names without one come last."""
     number = number_prefix(name)[0]
-    if given is not None:
-        return given
+    if position is not None:
+        return position
     return float("inf") if number is None else float(min(number, 10**15))

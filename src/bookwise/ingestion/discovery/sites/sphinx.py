@@ -12,13 +12,13 @@ CONFIG = "conf.py"
 
 
 def sphinx_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
-    """All lessons by path. `conf.py` is read as text, never run."""
-    passed_over = []
+    """All lessons by path. `conf.py` is parsed, never executed."""
+    problems = []
     try:
-        facts = _assigned(tree.text(folder + CONFIG))
+        facts = _literal_assignments(tree.text(folder + CONFIG))
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         facts = {}
-        passed_over.append(f"{folder}{CONFIG} was passed over: {type(error).__name__}.")
+        problems.append(f"{folder}{CONFIG} was ignored: {type(error).__name__}.")
     patterns = facts.get("exclude_patterns")
     return Site(
         kind="sphinx",
@@ -28,14 +28,14 @@ def sphinx_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
         route=html_route,
         hides_underscored=True,
         excluded=tuple(p for p in patterns if isinstance(p, str)) if isinstance(patterns, list) else (),
-        warnings=tuple(passed_over),
+        warnings=tuple(problems),
     )
 
 
-def _assigned(source: str) -> dict[str, object]:
-    """Names that are given a literal value at the top of the file; the last one counts."""
+def _literal_assignments(source: str) -> dict[str, object]:
+    """Top-level names with a literal value; the last assignment counts."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # odd escapes in a book's own code are no concern of ours
+        warnings.simplefilter("ignore")  # warnings about invalid escapes in the book's code do not matter here
         statements = ast.parse(source).body
     values: dict[str, object] = {}
     for statement in statements:

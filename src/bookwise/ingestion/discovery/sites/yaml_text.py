@@ -1,4 +1,4 @@
-"""YAML of a site's configuration → plain values; tags of other programs are passed over, never obeyed."""
+"""YAML of a site's configuration → plain values. Tags of other programs are ignored, never executed."""
 
 from typing import Any
 
@@ -11,25 +11,25 @@ MAX_DEPTH = 100
 
 
 class _PlainLoader(yaml.CSafeLoader):
-    """The safe loader without merge keys, which can make a small text expand without end."""
+    """The safe loader without merge keys, which can expand a small text without limit."""
 
     def flatten_mapping(self, table: yaml.MappingNode) -> None:
         table.value = [pair for pair in table.value if pair[0].tag != "tag:yaml.org,2002:merge"]
 
 
-def _passed_over(loader: yaml.CSafeLoader, suffix: str, value: yaml.Node) -> Any:
-    """`!ENV [NAME, usual]` has a usual value; every other foreign tag has none."""
+def _construct_foreign_tag(loader: yaml.CSafeLoader, suffix: str, value: yaml.Node) -> Any:
+    """The default of `!ENV [NAME, default]`; None for all other foreign tags."""
     if suffix == "!ENV" and isinstance(value, yaml.SequenceNode) and len(value.value) > 1:
-        usual = value.value[-1]
-        return usual.value if isinstance(usual, yaml.ScalarNode) else None
+        default = value.value[-1]
+        return default.value if isinstance(default, yaml.ScalarNode) else None
     return None
 
 
-_PlainLoader.add_multi_constructor("", _passed_over)
+_PlainLoader.add_multi_constructor("", _construct_foreign_tag)
 
 
 def plain_values(text: str) -> Any:
-    """The parsed text; `BadSource` says what is wrong with it."""
+    """The parsed text. Raises `BadSource` with the problem."""
     if len(text) > MAX_CHARACTERS:
         raise BadSource(f"it is longer than {MAX_CHARACTERS:,} characters")
     try:
@@ -43,7 +43,7 @@ def plain_values(text: str) -> Any:
 
 
 def _check_depth(text: str) -> None:
-    """Composing is recursive: what is nested too deeply is refused before."""
+    """Raises `BadSource` for deep nesting before the recursive parser runs."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -53,9 +53,9 @@ def _check_depth(text: str) -> None:
 
 
 def mapping(text: str) -> dict[str, Any]:
-    """The top-level keys; empty when there are none or the text cannot be parsed."""
+    """The top-level mapping; empty when there is none or the text cannot be parsed."""
     try:
-        found = plain_values(text)
+        values = plain_values(text)
     except BadSource:
         return {}
-    return found if isinstance(found, dict) else {}
+    return values if isinstance(values, dict) else {}

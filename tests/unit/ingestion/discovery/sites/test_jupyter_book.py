@@ -51,7 +51,7 @@ parts:
     assert site.files[2].format == "notebook"
     assert site.files[2].breadcrumb == ("Data",)
     assert site.files[2].url == "https://n.example/data/b.html"
-    assert site.warnings == ("book/_toc.yml names gone, which is not there.",)
+    assert site.warnings == ("book/_toc.yml lists gone, which does not exist.",)
 
 
 def test_chapters_without_parts_are_counted(tmp_path: Path) -> None:

@@ -62,8 +62,8 @@ def test_the_summary_is_the_book(tmp_path: Path) -> None:
     ]
     assert rules(site) == {"src/stray.md": "not-in-summary", "out.md": "not-a-lesson"}
     assert site.warnings == (
-        "src/SUMMARY.md names gone.md, which is not there.",
-        "src/SUMMARY.md names ../out.md, which is not there.",
+        "src/SUMMARY.md lists gone.md, which does not exist.",
+        "src/SUMMARY.md lists ../out.md, which does not exist.",
     )
 
 
@@ -108,7 +108,7 @@ def test_a_damaged_book_toml_costs_only_the_title(tmp_path: Path) -> None:
     }
     site = found(tmp_path, files)
     assert names(site) == ["src/a.md"]
-    assert "book.toml was passed over" in site.warnings[0]
+    assert "book.toml was ignored" in site.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_the_navigation_comes_first_then_the_rest(tmp_path: Path) -> None:
         "docs/guide/extra.md",
     ]
     assert rules(site) == {"docs/templates/t.md": "excluded"}
-    assert site.warnings == ("mkdocs.yml names gone.md, which is not there.",)
+    assert site.warnings == ("mkdocs.yml lists gone.md, which does not exist.",)
 
 
 def test_titles_and_breadcrumbs_come_from_the_navigation(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def test_the_configuration_is_read_and_never_run(tmp_path: Path) -> None:
 def test_a_damaged_configuration_costs_only_the_title(tmp_path: Path, config: str) -> None:
     site = found(tmp_path, {"conf.py": config, "index.rst": "I"})
     assert (site.site, names(site)) == ("sphinx", ["index.rst"])
-    assert "conf.py was passed over" in site.warnings[0]
+    assert "conf.py was ignored" in site.warnings[0]
 
 
 def test_a_folder_of_mostly_rst_is_sphinx(tmp_path: Path) -> None:
