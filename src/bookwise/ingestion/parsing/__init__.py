@@ -1,1 +1,1 @@
-"""Step two of road one in parts: the formats lessons are written in, and what they have in common."""
+"""Parts of `parse`: one parser per lesson format, and what they share."""

@@ -1,4 +1,4 @@
-"""Titles of headings → the fragments a published page gives them."""
+"""Titles of headings → the URL fragments that the site generator gives them."""
 
 import re
 import unicodedata
@@ -12,32 +12,32 @@ _MKDOCS_NUMBERED = re.compile(r"(.*)_([0-9]{1,9})", re.DOTALL)
 
 
 class Slugger:
-    """Gives the headings of one lesson their fragments, in reading order."""
+    """Assigns fragments to the headings of one lesson, in reading order."""
 
     def __init__(self, site: SiteKind, *, taken: Iterable[str] = ()) -> None:
-        """`taken` are ids written by hand further down, which MkDocs keeps for their headings."""
+        """`taken` are the explicit ids of the lesson; MkDocs does not use them for other headings."""
         self._site = site
         self._used: set[str] = set(taken) if site == "mkdocs" else set()
         self._repeats: dict[str, int] = {}
 
     def slug(self, title: str, explicit: str | None = None) -> str:
-        """The fragment of the next heading; an id written by hand wins."""
-        found = explicit if explicit is not None else self._unique(_SLUGS.get(self._site, _github)(title))
-        self._used.add(found)
-        return found
+        """The fragment of the next heading; an explicit id is used as it is."""
+        fragment = explicit if explicit is not None else self._unique(_SLUGS.get(self._site, _github)(title))
+        self._used.add(fragment)
+        return fragment
 
     def _unique(self, slug: str) -> str:
-        # The last number used is remembered, so that a million equal headings stay cheap.
+        # Remembering the last number keeps a million equal headings cheap.
         base = slug if self._site != "sphinx" else ""
         count = self._repeats.get(base, 0)
-        found = slug if count == 0 or self._site == "sphinx" else self._numbered(slug, count)
-        while found in self._used or (not found and self._site in ("mkdocs", "sphinx")):
+        fragment = slug if count == 0 or self._site == "sphinx" else self._with_number(slug, count)
+        while fragment in self._used or (not fragment and self._site in ("mkdocs", "sphinx")):
             count += 1
-            found = self._numbered(slug, count)
+            fragment = self._with_number(slug, count)
         self._repeats[base] = count
-        return found
+        return fragment
 
-    def _numbered(self, slug: str, count: int) -> str:
+    def _with_number(self, slug: str, count: int) -> str:
         if self._site == "sphinx":
             return f"id{count}"
         if self._site != "mkdocs":
@@ -47,8 +47,8 @@ class Slugger:
 
 
 def _github(title: str) -> str:
-    kept = (c for c in title.lower() if c in "- _" or _is_word(c))
-    return "".join(kept).replace(" ", "-")
+    characters = (c for c in title.lower() if c in "- _" or _is_word(c))
+    return "".join(characters).replace(" ", "-")
 
 
 def _is_word(character: str) -> bool:
@@ -72,7 +72,7 @@ def _mkdocs(title: str) -> str:
 
 
 def _sphinx(title: str) -> str:
-    from docutils.nodes import make_id  # only Sphinx folders pay for loading docutils
+    from docutils.nodes import make_id  # loads docutils: 40 ms, needed for Sphinx books only
 
     return make_id(title)
 

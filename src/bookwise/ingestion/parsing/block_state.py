@@ -1,4 +1,4 @@
-"""markdown-it's block state → what block rules ask of it."""
+"""Helpers for block rules on the parser state of markdown-it."""
 
 import re
 
@@ -6,11 +6,12 @@ from markdown_it.rules_block import StateBlock
 
 
 def source_line(state: StateBlock, line: int) -> str:
-    """A line without the markup and indentation of what it stands in."""
+    """A line without the markup and indentation of its enclosing blocks."""
     return state.src[state.bMarks[line] + state.tShift[line] : state.eMarks[line]]
 
 
 def push(state: StateBlock, kind: str, start: int, content: str) -> None:
+    """Adds a token for the lines from `start` to the current one."""
     token = state.push(kind, "", 0)
     token.map = [start, state.line]
     token.content = content
@@ -18,11 +19,11 @@ def push(state: StateBlock, kind: str, start: int, content: str) -> None:
 
 
 def next_match(state: StateBlock, pattern: str, position: int) -> tuple[int, int]:
-    """Where the pattern is found next, (-1, -1) for nowhere. The last answer is remembered: many openings
-    that wait for one closing mark cost one search."""
-    asked, start, end = state.env.get(pattern, (0, -2, -2))
-    if start == -2 or position < asked or (-1 < start < position):
-        found = re.compile(pattern).search(state.src, position)
-        asked, (start, end) = position, found.span() if found else (-1, -1)
-        state.env[pattern] = (asked, start, end)
+    """The span of the next match, or (-1, -1). The last result is cached: many openings that share one closing mark
+    cost one search."""
+    searched_from, start, end = state.env.get(pattern, (0, -2, -2))
+    if start == -2 or position < searched_from or (-1 < start < position):
+        match = re.compile(pattern).search(state.src, position)
+        searched_from, (start, end) = position, match.span() if match else (-1, -1)
+        state.env[pattern] = (searched_from, start, end)
     return start, end

@@ -1,4 +1,4 @@
-"""Name and title of a note, tab or box → the line that leads into its text."""
+"""Name and title of a note, tab or box → the line that introduces its text."""
 
 _NOTES = """
 note notes tip tips info information caution danger warning important hint attention error seealso abstract
@@ -8,7 +8,7 @@ versionchanged deprecated
 """
 _CALLOUTS = frozenset(_NOTES.split())
 _TABS = frozenset(("tab", "tabs", "tab-item", "group-tab", "code-tab"))
-_SPELLED = {
+_LABELS = {
     "seealso": "See also",
     "tldr": "TL;DR",
     "faq": "FAQ",
@@ -26,7 +26,7 @@ def lead_in(name: str, title: str = "") -> str:
         return f"{title}:" if title else ""
     if name not in _CALLOUTS:
         return title
-    spelled = _SPELLED.get(name, name.capitalize())
-    if not title or title.rstrip(":").lower() == spelled.lower():
-        return f"{spelled}:"
-    return f"{spelled}: {title}"
+    label = _LABELS.get(name, name.capitalize())
+    if not title or title.rstrip(":").lower() == label.lower():
+        return f"{label}:"
+    return f"{label}: {title}"

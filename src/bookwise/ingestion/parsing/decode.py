@@ -1,10 +1,10 @@
-"""Bytes of a lesson → text with plain line ends."""
+"""Bytes of a lesson → text with `\n` line ends."""
 
 import codecs
 
 from bookwise.domain.errors import BadLesson
 
-#: Longest mark first: the UTF-32 mark begins with the UTF-16 one.
+#: Longest byte-order mark first: the one of UTF-32 starts with the one of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
@@ -15,8 +15,10 @@ _MARKS = (
 
 
 def decode(raw: bytes) -> str:
-    """Text of the bytes: UTF-8, or what the byte-order mark says. Nothing is guessed: a wrong guess
-    would store unreadable words silently."""
+    """The text: in UTF-8, or in the encoding of the byte-order mark. Raises `BadLesson`.
+
+    The encoding is never guessed, because a wrong guess would silently store unreadable words.
+    """
     encoding = next((name for mark, name in _MARKS if raw.startswith(mark)), "utf-8")
     try:
         text = raw.decode(encoding)
@@ -29,7 +31,7 @@ def decode(raw: bytes) -> str:
     if "\0" in text:
         raise BadLesson(
             "encoding",
-            f"The lesson holds a NUL character at position {text.index(chr(0))}.",
+            f"The lesson contains a NUL character at position {text.index(chr(0))}.",
             advice="Save the file as UTF-8 text; binary files are not lessons.",
         )
     return text.replace("\r\n", "\n").replace("\r", "\n")

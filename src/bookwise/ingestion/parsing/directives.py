@@ -1,4 +1,4 @@
-"""Names of directives (MyST, Sphinx) → how their bodies are read."""
+"""Names of directives (MyST, Sphinx) → how to read their bodies."""
 
 import re
 from typing import Literal, TypeAlias
@@ -16,29 +16,29 @@ python python3 py r julia bash sh shell zsh powershell sql js javascript jsx ts 
 csharp go rust ruby php perl lua scala kotlin swift html css json yaml toml xml ojs dot ipython3 matlab octave
 stata sas fortran haskell
 """
-_UNSEEN = """
+_INVISIBLE = """
 toctree contents tableofcontents table-of-contents include literalinclude raw bibliography index currentmodule
 module py:module py:currentmodule automodule autoclass autofunction autosummary autoattribute automethod meta
 highlight default-role role title sectnum section-numbering target-notes image thumbnail video youtube iframe
 embed button-link button-ref disqus feed postlist cpp:namespace c:namespace program tags redirect-from
 restructuredtext-test-directive date sectionauthor codeauthor moduleauthor glue
 """
-#: Their argument is a path, a width, a style or a label, not words.
+#: Their argument is a path, a width, a style or a label, not a title.
 _UNTITLED = """
 figure grid tab-set tabs list-table only ifconfig solution solution-start container compound class rst-class
 cssclass glossary hlist
 """
-_DROPPED = frozenset(_UNSEEN.split())
+_DROPPED = frozenset(_INVISIBLE.split())
 _VERBATIM = frozenset((_CODE + _LANGUAGES).split())
 _NAMED_LANGUAGES = frozenset((*_LANGUAGES.split(), "mermaid"))
-_MUTE = frozenset(_UNTITLED.split())
+_WITHOUT_TITLE = frozenset(_UNTITLED.split())
 _PYTHON = ("ipython", "ipython2", "ipython3")
 _CLASS = re.compile(r"\.(?:callout-)?([\w-]+)")
 _TITLE = re.compile(r"title=\"([^\"]*)\"")
 
 
 def reading_of(name: str) -> Reading:
-    """How the body of a directive is read; unknown ones hold text."""
+    """How to read the body of a directive; the body of an unknown directive is text."""
     name = name.strip().lower()
     if name in _DROPPED:
         return "dropped"
@@ -48,12 +48,12 @@ def reading_of(name: str) -> Reading:
 
 
 def is_verbatim(directive: str) -> bool:
-    """Whether the body is not Markdown."""
+    """Whether the body of the directive is not Markdown."""
     return reading_of(directive) != "text"
 
 
 def title_of(directive: str, argument: str) -> str:
-    """The line that leads into the body: from `note`, or from attributes such as `.callout-tip`."""
+    """The line that introduces the body, from a name like `note` or attributes like `.callout-tip`."""
     directive = directive.strip()
     if directive.startswith((".", "#")):
         kind, title = _CLASS.search(directive), _TITLE.search(directive)
@@ -61,13 +61,13 @@ def title_of(directive: str, argument: str) -> str:
     name = directive.lower()
     if name.endswith("-end"):
         return ""
-    versioned = name.startswith(("version", "deprecated"))
-    worded = versioned or re.search(r"[^\W\d]", argument)
-    return lead_in(name.removesuffix("-start"), argument if worded and name not in _MUTE else "")
+    is_version = name.startswith(("version", "deprecated"))
+    has_title = is_version or re.search(r"[^\W\d]", argument)
+    return lead_in(name.removesuffix("-start"), argument if has_title and name not in _WITHOUT_TITLE else "")
 
 
 def language_of(name: str, argument: str) -> str:
-    """The language of a code-like directive: its argument, or its own name where that is a language."""
+    """The language of a code directive: its argument, or its name if that is a language."""
     words = argument.split()
     language = words[0] if words else name if name in _NAMED_LANGUAGES else ""
     return "python" if language in _PYTHON else language

@@ -1,4 +1,4 @@
-"""Text of a lesson → the facts in its front matter, and the body after it."""
+"""Text of a lesson → its front matter and its body."""
 
 import tomllib
 from collections.abc import Hashable, Iterator
@@ -9,18 +9,18 @@ from bookwise.domain.errors import BadLesson
 
 MAX_CHARACTERS = 64 * 1024
 MAX_DEPTH = 20
-MAX_VALUES = 10_000  #: counted as if every alias were written out
+MAX_VALUES = 10_000  #: counted with all aliases expanded
 
 _CLOSERS = {"---": ("---", "..."), "+++": ("+++",)}
 _SAFE_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq")
 
 
 def split_front_matter(text: str) -> tuple[dict[str, object], str, int]:
-    """Facts, body, and the number of lines the front matter took.
+    """The front matter, the body, and the number of lines of the front matter. Raises `BadLesson`.
 
-    Front matter is YAML between `---` lines or TOML between `+++` lines at the very start. Without a
-    closing line there is none: the first line is then a thematic break. A key given twice is refused,
-    because site generators disagree about which one counts.
+    Front matter is YAML between `---` lines or TOML between `+++` lines at the very start. Without a closing line
+    there is none, and the first line is a thematic break. A duplicate key is an error, because site generators
+    disagree about which value counts.
     """
     marker = _marker(text)
     closing = _closing_line(text, _CLOSERS[marker]) if marker else None
@@ -41,7 +41,7 @@ def _marker(text: str) -> str:
 
 
 def _closing_line(text: str, closers: tuple[str, ...]) -> tuple[int, int, int] | None:
-    """Where the closing line starts, where the body starts, and the closing line's number."""
+    """The start of the closing line, the start of the body, and the number of the closing line."""
     start, number = text.find("\n") + 1, 1
     while 0 < start < len(text):
         end = text.find("\n", start)
@@ -53,10 +53,10 @@ def _closing_line(text: str, closers: tuple[str, ...]) -> tuple[int, int, int] |
     return None
 
 
-def _bad(what: str) -> BadLesson:
+def _bad(problem: str) -> BadLesson:
     return BadLesson(
         "front-matter",
-        f"The front matter {what}.",
+        f"The front matter {problem}.",
         advice="Correct the lines between the first two markers, or remove them.",
     )
 
@@ -64,7 +64,7 @@ def _bad(what: str) -> BadLesson:
 def _yaml_facts(source: str) -> dict[str, object]:
     try:
         _check_size(yaml.parse(source, Loader=yaml.CSafeLoader))
-        facts: object = yaml.load(source, Loader=_Loader)
+        facts: object = yaml.load(source, Loader=_UniqueKeyLoader)
     except yaml.MarkedYAMLError as error:
         where = f" (line {error.problem_mark.line + 2})" if error.problem_mark else ""
         raise _bad(f"is not valid YAML: {error.problem or error.context}{where}") from error
@@ -78,28 +78,28 @@ def _yaml_facts(source: str) -> dict[str, object]:
 
 
 def _check_size(events: Iterator[yaml.Event]) -> None:
-    """Refuses what is small to write and huge to walk: the tree is measured before it is built."""
+    """Raises `BadLesson` for a small text that expands to a huge value. The size is computed before building it."""
     sizes: dict[str, int] = {}
-    unfinished: list[tuple[str | None, int]] = []
+    open_collections: list[tuple[str | None, int]] = []
     total = 0
     for event in events:
         match event:
             case yaml.AliasEvent():
                 total += _alias_size(event, sizes)
             case yaml.CollectionStartEvent():
-                unfinished.append((event.anchor, total))
+                open_collections.append((event.anchor, total))
                 total += 1
             case yaml.ScalarEvent():
                 sizes[event.anchor or ""] = 1
                 total += 1
             case yaml.CollectionEndEvent():
-                anchor, before = unfinished.pop()
+                anchor, before = open_collections.pop()
                 sizes[anchor or ""] = total - before
         _check_tag(event)
-        if len(unfinished) > MAX_DEPTH:
+        if len(open_collections) > MAX_DEPTH:
             raise _bad(f"is nested deeper than {MAX_DEPTH} levels")
         if total > MAX_VALUES:
-            raise _bad(f"holds more than {MAX_VALUES} values once its aliases are written out")
+            raise _bad(f"has more than {MAX_VALUES} values when its aliases are expanded")
 
 
 def _alias_size(event: yaml.AliasEvent, sizes: dict[str, int]) -> int:
@@ -114,15 +114,15 @@ def _check_tag(event: yaml.Event) -> None:
         raise _bad(f"uses the tag {tag}, which is not allowed")
 
 
-class _Loader(yaml.CSafeLoader):
-    """The safe loader, which also refuses a key given twice."""
+class _UniqueKeyLoader(yaml.CSafeLoader):
+    """The safe loader, which also rejects duplicate keys."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
         seen: set[str] = set()
         for key, _ in node.value:
             if isinstance(key, yaml.ScalarNode) and key.value != "<<":
                 if key.value in seen:
-                    raise _bad(f"gives the key {key.value!r} twice (line {key.start_mark.line + 2})")
+                    raise _bad(f"has the key {key.value!r} twice (line {key.start_mark.line + 2})")
                 seen.add(key.value)
         return super().construct_mapping(node, deep)
 

@@ -1,4 +1,4 @@
-"""A published page → its title, headings and blocks in reading order, in Markdown's form."""
+"""HTML page → its title, and its headings and blocks in reading order as Markdown."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -22,7 +22,7 @@ _DROPPED = (
     ".breadcrumbs, .md-source-file, .skip-link, .visually-hidden, .sr-only, .linenos, .linenodiv, [hidden], "
     "[role=navigation], [role=search]"
 )
-#: Elements a parser nests inside each other however their end tags are written.
+#: Elements that the parser nests inside each other even if their end tags are wrong.
 _NESTING = re.compile(
     r"<(/?)(?!(?:p|li|dt|dd|tr|td|th|thead|tbody|tfoot|option|optgroup|col|colgroup|html|head|body|br|hr|img"
     r"|input|meta|link|area|base|embed|source|track|wbr|param|path)\b)[a-zA-Z]"
@@ -39,13 +39,13 @@ _SITE_NAME = re.compile(r"\s+[|–—·]\s+")
 
 
 def html_pieces(text: str) -> tuple[str, list[Piece]]:
-    """The page's title, and the headings and blocks of its main content."""
+    """The title of the page, and the headings and blocks of its main content. Raises `BadLesson`."""
     if _depth(without_scripts(text)) > MAX_DEPTH:
         raise BadLesson("too-deep", f"The page is nested more than {MAX_DEPTH:,} levels deep.")
     tree = LexborHTMLParser(text)
     title = tree.css_first("title")
-    root = next((found for query in _CONTENT if (found := tree.css_first(query))), None)
-    name = _SITE_NAME.split(_squeezed(title.text()) if title else "")[0]
+    root = next((element for query in _CONTENT if (element := tree.css_first(query))), None)
+    name = _SITE_NAME.split(_one_line(title.text()) if title else "")[0]
     try:
         return name, list(_HtmlReader(root).pieces(root)) if root is not None else []
     except RecursionError as error:
@@ -53,7 +53,7 @@ def html_pieces(text: str) -> tuple[str, list[Piece]]:
 
 
 def _depth(text: str) -> int:
-    """How deep the tags nest at most. Asked before parsing: building a very deep tree takes very long."""
+    """The maximum nesting depth. It is checked before parsing, because building a very deep tree takes very long."""
     depth = deepest = 0
     for tag in _NESTING.finditer(text):
         depth = max(0, depth - 1) if tag[1] else depth + 1
@@ -61,15 +61,15 @@ def _depth(text: str) -> int:
     return deepest
 
 
-def _squeezed(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
 class _HtmlReader:
-    """One walk over the main content of a page."""
+    """Reads the main content of a page."""
 
     def __init__(self, root: LexborNode) -> None:
-        self._unwanted = {element.mem_id for element in root.css(_DROPPED)}
+        self._dropped_ids = {element.mem_id for element in root.css(_DROPPED)}
         self._readers: dict[str, Callable[[LexborNode], Iterator[Piece]]] = {
             **{f"h{level}": self._heading for level in range(1, 7)},
             "p": self._paragraph,
@@ -83,21 +83,21 @@ class _HtmlReader:
     def _children(self, element: LexborNode, *tags: str) -> Iterator[LexborNode]:
         child = element.first_child
         while child is not None:
-            if child.mem_id not in self._unwanted and (not tags or child.tag in tags):
+            if child.mem_id not in self._dropped_ids and (not tags or child.tag in tags):
                 yield child
             child = child.next
 
     def pieces(self, element: LexborNode) -> Iterator[Piece]:
-        """The pieces of an element's children; words between blocks become paragraphs."""
-        loose: list[str] = []
+        """The pieces of the children of an element; text between blocks becomes paragraphs."""
+        inline_texts: list[str] = []
         for child in self._children(element):
             if child.tag in _INLINE and not child.css_first("pre, p, div, ul, ol, table, h1, h2, h3, h4, h5, h6"):
-                loose.append(self._inline(child))
+                inline_texts.append(self._inline(child))
                 continue
-            yield from _text("".join(loose))
-            loose = []
+            yield from _text("".join(inline_texts))
+            inline_texts = []
             yield from self._element(child)
-        yield from _text("".join(loose))
+        yield from _text("".join(inline_texts))
 
     def _element(self, element: LexborNode) -> Iterator[Piece]:
         if not element.tag or element.tag in ("-comment", "-doctype"):
@@ -110,7 +110,7 @@ class _HtmlReader:
         return (piece.block if isinstance(piece, Heading) else piece for piece in self.pieces(element))
 
     def _heading(self, element: LexborNode) -> Iterator[Piece]:
-        title = _squeezed(self._verbatim(element))
+        title = _one_line(self._verbatim(element))
         if title:
             yield Heading(level=int(str(element.tag)[1]), title=title, anchor=_anchor(element))
 
@@ -136,7 +136,7 @@ class _HtmlReader:
             yield table
 
     def _rows(self, element: LexborNode) -> Iterator[LexborNode]:
-        """The rows of a table, without those of tables inside it."""
+        """The rows of a table, without the rows of nested tables."""
         for part in self._children(element, "tr", "thead", "tbody", "tfoot"):
             yield from [part] if part.tag == "tr" else self._children(part, "tr")
 
@@ -152,14 +152,14 @@ class _HtmlReader:
         return list_blocks((f"{number}.", blocks) for number, blocks in enumerate(self._items(element), first))
 
     def _items(self, element: LexborNode) -> Iterator[list[Block]]:
-        """The blocks of each item; what stands in a list without being an item counts as one."""
+        """The blocks of each item; any other element directly in the list counts as an item."""
         for child in self._children(element):
             read = self.pieces if child.tag == "li" else self._element
             if blocks := [piece.block if isinstance(piece, Heading) else piece for piece in read(child)]:
                 yield blocks
 
     def _verbatim(self, element: LexborNode) -> str:
-        """The text of code or of a title; lines may be parted by line breaks."""
+        """The text of code or of a title, with line breaks."""
         if element.tag == "-text":
             return element.text(deep=False)
         return "\n" if element.tag == "br" else "".join(map(self._verbatim, self._children(element)))
@@ -171,15 +171,15 @@ class _HtmlReader:
             case "br":
                 return "\n"
             case "img":
-                alt = _squeezed(element.attributes.get("alt") or "")
+                alt = _one_line(element.attributes.get("alt") or "")
                 return f"![{alt}]({element.attributes.get('src') or ''})" if alt else ""
             case tag if not tag or tag.startswith(("-", "!")):
                 return ""
         if "katex" in (element.attributes.get("class") or "") and (tex := element.css_first(_FORMULA)):
             return f"${tex.text().strip()}$"
-        return self._marked(element, "".join(self._inline(child) for child in self._children(element)))
+        return self._with_mark(element, "".join(self._inline(child) for child in self._children(element)))
 
-    def _marked(self, element: LexborNode, inner: str) -> str:
+    def _with_mark(self, element: LexborNode, inner: str) -> str:
         if element.tag == "a":
             return _link(inner, element.attributes.get("href") or "")
         mark = _MARKS.get(str(element.tag), "")
@@ -188,13 +188,13 @@ class _HtmlReader:
 
 
 def _text(text: str, kind: BlockKind = "text") -> Iterator[Piece]:
-    lines = [_squeezed(line) for line in text.split("\n")]
-    if shown := "\n".join(line for line in lines if line):
-        yield Block(kind=kind, text=shown)
+    lines = [_one_line(line) for line in text.split("\n")]
+    if content := "\n".join(line for line in lines if line):
+        yield Block(kind=kind, text=content)
 
 
 def _link(label: str, href: str) -> str:
-    """A link as Markdown; a script in the place of an address leaves the label only."""
+    """A link as Markdown; only the label if the address is a script."""
     address = href.strip()
     if not label.strip() or not address or address.lower().startswith(("javascript:", "data:", "vbscript:")):
         return label
@@ -202,18 +202,18 @@ def _link(label: str, href: str) -> str:
 
 
 def _anchor(heading: LexborNode) -> str:
-    """The id of a heading, of the anchor inside it, or of the section it opens."""
+    """The id of a heading, of an anchor in it, or of its section."""
     parent = heading.parent
     section = parent if parent is not None and parent.tag == "section" else None
     holders = (heading, heading.css_first("a[id], span[id]"), section)
-    return next((found for h in holders if h is not None and (found := h.attributes.get("id"))), "")
+    return next((value for h in holders if h is not None and (value := h.attributes.get("id"))), "")
 
 
 def _language(pre: LexborNode) -> str:
-    """The language named by the class of the code, or of the boxes around it."""
+    """The language in the class of the code element or of the elements around it."""
     holders = [pre.css_first("code"), pre, pre.parent, pre.parent.parent if pre.parent else None]
     for holder in holders:
-        found = _LANGUAGE.search((holder.attributes.get("class") or "") if holder is not None else "")
-        if found and found[1] not in ("none", "default", "text", "notranslate"):
-            return found[1].lower()
+        match = _LANGUAGE.search((holder.attributes.get("class") or "") if holder is not None else "")
+        if match and match[1] not in ("none", "default", "text", "notranslate"):
+            return match[1].lower()
     return ""

@@ -1,4 +1,4 @@
-"""Items of a list, each made of blocks → Markdown's list, with long code as blocks of its own."""
+"""List items made of blocks → a Markdown list, with long code as separate blocks."""
 
 import textwrap
 from collections.abc import Iterable, Iterator
@@ -8,27 +8,27 @@ from bookwise.ingestion.parsing.fences import LONG_CODE
 
 
 def list_blocks(items: Iterable[tuple[str, Iterable[Block]]]) -> Iterator[Block]:
-    """(marker, blocks of the item) pairs as one block of kind list, cut where long code stands."""
-    written: list[str] = []
+    """(marker, blocks) pairs as one block of kind list, divided where an item has long code."""
+    lines: list[str] = []
     for marker, blocks in items:
-        pending = f"{marker} "
+        prefix = f"{marker} "
         for block in blocks:
             if block.kind == "code" and len(block.text) > LONG_CODE:
-                yield from _joined([*written, *([pending.rstrip()] if pending.strip() else [])])
+                yield from _list_block([*lines, *([prefix.rstrip()] if prefix.strip() else [])])
                 yield block
-                written, pending = [], " " * (len(marker) + 1)
+                lines, prefix = [], " " * (len(marker) + 1)
                 continue
-            gap = [""] if not pending.strip() and written and block.kind != "list" else []
-            written += [*gap, _indented(block.text, pending)]
-            pending = " " * (len(marker) + 1)
-    yield from _joined(written)
+            gap = [""] if not prefix.strip() and lines and block.kind != "list" else []
+            lines += [*gap, _indent(block.text, prefix)]
+            prefix = " " * (len(marker) + 1)
+    yield from _list_block(lines)
 
 
-def _indented(text: str, first: str) -> str:
-    return first + textwrap.indent(text, " " * len(first))[len(first) :]
+def _indent(text: str, prefix: str) -> str:
+    return prefix + textwrap.indent(text, " " * len(prefix))[len(prefix) :]
 
 
-def _joined(lines: list[str]) -> Iterator[Block]:
+def _list_block(lines: list[str]) -> Iterator[Block]:
     text = textwrap.dedent("\n".join(lines)).strip("\n")
     if text.strip():
         yield Block(kind="list", text=text)

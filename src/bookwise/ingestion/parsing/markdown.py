@@ -1,4 +1,4 @@
-"""Markdown, in the dialects of site generators → headings and blocks in reading order."""
+"""Markdown in the dialects of site generators → headings and blocks in reading order."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from bookwise.ingestion.parsing.tags import fragments, html_rows, html_text, rea
 MAX_DIRECTIVE_DEPTH = 20
 _TITLE_LENGTH = 1000
 _QUOTES = {"blockquote_open": 1, "blockquote_close": -1, "alert_open": 1, "alert_close": -1}
-_WHOLE = frozenset(("bullet_list_open", "ordered_list_open", "footnote_reference_open"))
+_LISTS = frozenset(("bullet_list_open", "ordered_list_open", "footnote_reference_open"))
 _DIRECTIVE = re.compile(r"\{([A-Za-z][\w:+-]*)\}\s*(.*)", re.DOTALL)
 _OPTION = re.compile(r"[ \t]*:([\w-]+):(?:[ \t]+(.*))?(?:\n|\Z)")
 _COMMENT_ID = re.compile(r"\{/\*\s*#([^\s*}]+)\s*\*/\s*\}")
@@ -36,14 +36,14 @@ _TABLE_TAG = re.compile(r"<(?:table|tbody|thead|tr|td|th)\b", re.IGNORECASE)
 def markdown_pieces(text: str, dialect: Dialect) -> list[Piece]:
     """Headings and blocks of a Markdown text.
 
-    A list is one block with all it holds, except for long code, which stands between two blocks of the
-    list. Quotes, notes, tabs and components hold ordinary blocks; indented code gets a fence.
+    A list with its contents is one block, divided only by long code. Quotes, notes, tabs and components contain
+    ordinary blocks. Indented code gets a fence.
     """
     return list(_MarkdownReader(dialect).pieces(text))
 
 
 class _MarkdownReader:
-    """One walk over the tokens of a text."""
+    """Reads the tokens of a text."""
 
     def __init__(self, dialect: Dialect, depth: int = 0) -> None:
         if depth > MAX_DIRECTIVE_DEPTH:
@@ -61,22 +61,22 @@ class _MarkdownReader:
             "rows": self._rows,
             "math_block": self._math,
             "math_block_label": self._math,
-            "spoken": self._spoken,
+            "visible_text": self._visible_text,
         }
 
     def pieces(self, text: str) -> Iterator[Piece]:
         tokens = self._parser.parse(text, self._env)
         index = 0
         while index < len(tokens):
-            taken, pieces = self._next(tokens, index)
+            count, pieces = self._next(tokens, index)
             yield from pieces
-            index += taken
+            index += count
 
     def _next(self, tokens: Sequence[Token], index: int) -> tuple[int, Iterator[Piece]]:
-        """The pieces that begin with a token, and how many tokens they take."""
+        """The number of tokens of the pieces that start here, and the pieces."""
         token = tokens[index]
         match token.type:
-            case kind if kind in _WHOLE:
+            case kind if kind in _LISTS:
                 length = _length(tokens, index)
                 return length, self._list(tokens[index : index + length])
             case "heading_open":
@@ -97,7 +97,7 @@ class _MarkdownReader:
             yield Heading(level=int(token.tag[1]), title=title, anchor=anchor, quoted=self._quotes > 0)
 
     def _plain(self, source: str) -> str:
-        """Inline markup reduced to its words. A title of extreme length stays as it is."""
+        """The words without inline markup. A very long title is not changed."""
         if len(source) > _TITLE_LENGTH or not _INLINE_MARKS.search(source):
             return source
         tokens: list[Token] = []
@@ -105,10 +105,10 @@ class _MarkdownReader:
         return "".join(_words(token) for token in tokens)
 
     def _clean(self, text: str) -> list[str]:
-        """The lines of a text, each at its place, empty where nothing is left for readers."""
-        hidden = self._dialect
-        lines = [hidden.dropped.sub("", hidden.included.sub("", line)) for line in text.split("\n")]
-        return readable("\n".join(lines), jsx=hidden.jsx).split("\n")
+        """The visible text, line by line; a line without visible text is empty."""
+        dialect = self._dialect
+        lines = [dialect.invisible.sub("", dialect.includes.sub("", line)) for line in text.split("\n")]
+        return readable("\n".join(lines), jsx=dialect.jsx).split("\n")
 
     def _paragraph(self, token: Token) -> Iterator[Piece]:
         text = token.content
@@ -119,7 +119,7 @@ class _MarkdownReader:
     def _rows(self, token: Token) -> Iterator[Piece]:
         return _text(self._clean(token.content), "table")
 
-    def _spoken(self, token: Token) -> Iterator[Piece]:
+    def _visible_text(self, token: Token) -> Iterator[Piece]:
         return _text([token.content])
 
     def _math(self, token: Token) -> Iterator[Piece]:
@@ -130,17 +130,17 @@ class _MarkdownReader:
         yield from self._code(token.content)
 
     def _code(self, content: str, info: str = "", fence: str = "", language: str | None = None) -> Iterator[Piece]:
-        """A code block without the lines that include other files; none when nothing else is in it."""
+        """A code block without lines that include other files; nothing if no other line has text."""
         lines = content.split("\n")
-        kept = [line for line in lines if not self._dialect.included.search(line)]
-        if len(kept) == len(lines) or any(map(str.strip, kept)):
-            yield code_block("\n".join(kept), info=info, fence=fence, language=language)
+        own_lines = [line for line in lines if not self._dialect.includes.search(line)]
+        if len(own_lines) == len(lines) or any(map(str.strip, own_lines)):
+            yield code_block("\n".join(own_lines), info=info, fence=fence, language=language)
 
     def _fence(self, token: Token) -> Iterator[Piece]:
         info = token.info.strip()
         directive = _DIRECTIVE.match(info) if self._dialect.directives or token.markup[0] == ":" else None
         if info == "mdx-code-block" and self._dialect.jsx:
-            # Docusaurus unwraps this fence: it hides MDX from tools that only know Markdown.
+            # Docusaurus unwraps this fence; it protects MDX from tools that know only Markdown.
             yield from _MarkdownReader(self._dialect, self._depth + 1).pieces(token.content)
         elif directive is None:
             yield from self._code(token.content, info, token.markup)
@@ -161,11 +161,11 @@ class _MarkdownReader:
                 yield from _MarkdownReader(self._dialect, self._depth + 1).pieces(body)
 
     def _html(self, token: Token) -> Iterator[Piece]:
-        source = without_scripts("\n".join(self._included_out(token.content)))
+        source = without_scripts("\n".join(self._without_includes(token.content)))
         if pre := _PRE.match(source):
-            named = _CODE_CLASS.search(pre[1] or "")
+            language = _CODE_CLASS.search(pre[1] or "")
             code, _, source = source[pre.end() :].partition("</pre>")
-            yield code_block(html_text(code).strip("\n"), info=named[1] if named else "")
+            yield code_block(html_text(code).strip("\n"), info=language[1] if language else "")
         for level, anchor, title, before in fragments(source):
             kind: BlockKind = "table" if _TABLE_TAG.search(before) else "text"
             text = html_rows(before) if kind == "table" else html_text(before)
@@ -173,11 +173,11 @@ class _MarkdownReader:
             if title:
                 yield Heading(level=level, title=title, anchor=anchor or None, quoted=self._quotes > 0)
 
-    def _included_out(self, text: str) -> Iterator[str]:
-        return (self._dialect.included.sub("", line) for line in text.split("\n"))
+    def _without_includes(self, text: str) -> Iterator[str]:
+        return (self._dialect.includes.sub("", line) for line in text.split("\n"))
 
     def _list(self, tokens: Sequence[Token]) -> Iterator[Piece]:
-        """The lines of a list or footnote as written, minus what readers do not see."""
+        """The source lines of a list or footnote, without invisible parts."""
         kind: BlockKind = "text" if tokens[0].type == "footnote_reference_open" else "list"
         lines = ListLines(tokens[0])
         done = 0
@@ -197,18 +197,18 @@ class _MarkdownReader:
                 lines.replace(token, token.content.split("\n"), self._clean(token.content))
             case "html_block":
                 lines.replace(token, token.content.split("\n"), html_text(token.content).split("\n"))
-            case "spoken":
+            case "visible_text":
                 lines.replace(token, [token.info], [token.content])
                 lines.drop(token, from_line=1)
-            case "fence" if self._dialect.included.search(token.content):
+            case "fence" if self._dialect.includes.search(token.content):
                 if list(self._code(token.content)):
-                    lines.drop(token, matching=self._dialect.included)
+                    lines.drop(token, matching=self._dialect.includes)
                 else:
                     lines.drop(token)
 
 
 def _text(lines: "Iterator[str] | Sequence[str]", kind: BlockKind = "text") -> Iterator[Piece]:
-    """A block of the lines that are not blank; none when all are."""
+    """A block with the lines that are not blank, if there are any."""
     text = "\n".join(line.rstrip() for line in lines if line.strip())
     if text:
         yield Block(kind=kind, text=text.lstrip())
@@ -236,7 +236,7 @@ def _words(token: Token) -> str:
 
 
 def _without_id(title: str) -> tuple[str, str | None]:
-    """The title without its trailing attributes, and the id among them."""
+    """The title without trailing attributes, and the id in them."""
     title = title.rstrip()
     start = title.rfind("{")
     if start < 0 or not title.endswith("}"):
@@ -246,13 +246,13 @@ def _without_id(title: str) -> tuple[str, str | None]:
     attributes = _ATTRIBUTES.fullmatch(title, start)
     if attributes is None:
         return title, None
-    found = _HASH.search(attributes[1])
-    return title[:start], found[1] if found else None
+    match = _HASH.search(attributes[1])
+    return title[:start], match[1] if match else None
 
 
 def _without_options(body: str) -> tuple[str, str]:
-    """A directive's caption and its body, without the options at its head: `:name: value` lines, or YAML
-    between `---` lines."""
+    """The caption and the body of a directive, without its options: `:name: value` lines, or YAML between `---`
+    lines."""
     if body.startswith("---\n"):
         try:
             facts, body, _ = split_front_matter(body)
@@ -267,7 +267,7 @@ def _without_options(body: str) -> tuple[str, str]:
 
 
 def _caption(options: Mapping[str, object]) -> str:
-    """The caption of a cell's figure, or of the directive itself."""
+    """The caption of the figure of a cell, or of the directive."""
     for key in ("mystnb", "figure"):
         inner = options.get(key)
         options = inner if isinstance(inner, dict) else options

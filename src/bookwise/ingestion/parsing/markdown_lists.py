@@ -1,4 +1,4 @@
-"""Source lines of a Markdown list → its block, after its parts changed or dropped some of them."""
+"""Source lines of a Markdown list → its block, after lines were replaced or removed."""
 
 import re
 import textwrap
@@ -10,28 +10,30 @@ from bookwise.domain.books import Block, BlockKind
 
 
 class ListLines:
-    """The lines of a list, which its parts may change or drop."""
+    """The lines of a list. Tokens inside the list can replace or remove lines."""
 
     def __init__(self, opening: Token) -> None:
         self._lines: list[str | None] = list(opening.content.split("\n"))
         self._first = opening.map[0] if opening.map else 0
 
     def span(self, token: Token) -> tuple[int, int]:
+        """The lines of a token: index of the first, and index after the last."""
         start, end = token.map or (self._first, self._first)
         return start - self._first, min(end - self._first, len(self._lines))
 
     def replace(self, token: Token, old: Sequence[str], new: Sequence[str]) -> None:
-        """Puts each new line where the old one stands, after the same marker or indentation."""
+        """Replaces old lines by new ones and keeps their marker or indentation."""
         start, end = self.span(token)
         for index, (before, after) in zip(range(start, end), zip(old, new, strict=False), strict=False):
             line = self._lines[index]
             if before == after or line is None:
                 continue
             prefix = line[: line.rfind(before.strip())]
-            shown = f"{prefix}{after.strip()}"
-            self._lines[index] = shown if shown.strip() else None
+            new_line = f"{prefix}{after.strip()}"
+            self._lines[index] = new_line if new_line.strip() else None
 
     def drop(self, token: Token, *, from_line: int = 0, matching: re.Pattern[str] | None = None) -> None:
+        """Removes the lines of a token: from one line on, or those that match."""
         start, end = self.span(token)
         for index in range(start + from_line, end):
             line = self._lines[index]
@@ -39,6 +41,7 @@ class ListLines:
                 self._lines[index] = None
 
     def block(self, kind: BlockKind, start: int, end: int | None) -> Iterator[Block]:
+        """The remaining lines as a block, if there are any."""
         text = "\n".join(line for line in self._lines[start:end] if line is not None)
         text = (textwrap.dedent(text) if start else text).strip("\n").rstrip()
         if text.strip():

@@ -1,4 +1,4 @@
-"""Block rules that teach markdown-it the containers, includes and components of site generators."""
+"""Block rules for markdown-it: containers, comments and raw HTML as site generators use them."""
 
 import re
 from bisect import bisect_left
@@ -21,7 +21,7 @@ from bookwise.ingestion.parsing.mdx_rules import expression, jsx_tags, statement
 
 Rule: TypeAlias = Callable[[StateBlock, int, int, bool], bool]
 
-MAX_LEVEL = 100  #: a list inside a list takes two
+MAX_LEVEL = 100  #: a nested list takes two levels
 
 _INTERRUPTS: RuleOptionsType = {"alt": ["paragraph", "reference", "blockquote", "list"]}
 _HEADER_LENGTH = 500
@@ -49,19 +49,19 @@ _colon_fence = make_fence_rule(markers=(":",), disallow_marker_in_info=())
 
 @cache
 def parser(*, jsx: bool) -> MarkdownIt:
-    """A block parser for Markdown, or for MDX. Inline markup is parsed on demand."""
+    """The block parser for Markdown or MDX. Inline markup is parsed only when needed."""
     options = {"html": True, "inline_definitions": True, "alerts": True, "maxNesting": 10 * MAX_LEVEL}
     md = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
     dollarmath_plugin(md, allow_blank_lines=False, double_inline=True)
     footnote_plugin(md)
     md.core.ruler.enableOnly(["normalize", "block"])
     rules = md.block.ruler
-    rules.at("table", _whole(table), {"alt": ["paragraph", "reference"]})
-    rules.at("list", _outermost(list_block), {"alt": ["paragraph", "reference", "blockquote"]})
-    rules.at("footnote_def", _outermost(footnote_def), {"alt": ["paragraph", "reference"]})
-    rules.at("reference", _defined, {"alt": []})
-    rules.at("html_block", _closed_html, {"alt": ["paragraph", "reference", "blockquote"]})
-    rules.before("table", "depth", _depth)
+    rules.at("table", _as_one_token(table), {"alt": ["paragraph", "reference"]})
+    rules.at("list", _with_source(list_block), {"alt": ["paragraph", "reference", "blockquote"]})
+    rules.at("footnote_def", _with_source(footnote_def), {"alt": ["paragraph", "reference"]})
+    rules.at("reference", _link_definition, {"alt": []})
+    rules.at("html_block", _raw_html, {"alt": ["paragraph", "reference", "blockquote"]})
+    rules.before("table", "depth", _check_depth)
     rules.before("fence", "box", _box, _INTERRUPTS)
     rules.before("html_block", "comment", _comment, _INTERRUPTS)
     if jsx:
@@ -74,20 +74,20 @@ def parser(*, jsx: bool) -> MarkdownIt:
     return md
 
 
-def _depth(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+def _check_depth(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if state.level > MAX_LEVEL:
         raise BadLesson(
             "too-deep",
             f"Line {start + 1} of the lesson's text is nested more than {MAX_LEVEL} levels deep.",
-            advice="Flatten the lists and quotes there.",
+            advice="Reduce the nesting of lists and quotes there.",
         )
     return False
 
 
-def _whole(rule: Rule) -> Rule:
-    """The rule, leaving one token that holds the block's lines instead of one token per cell."""
+def _as_one_token(rule: Rule) -> Rule:
+    """The rule with one token for the lines of the block instead of one token per cell."""
 
-    def kept(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    def wrapper(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         before, level = len(state.tokens), state.level
         if not rule(state, start, end, silent):
             return False
@@ -97,28 +97,28 @@ def _whole(rule: Rule) -> Rule:
             push(state, "rows", start, state.getLines(start, state.line, state.sCount[start], False))
         return True
 
-    return kept
+    return wrapper
 
 
-def _outermost(rule: Rule) -> Rule:
-    """The rule, whose first token holds the lines of the whole block; blocks inside it hold none."""
+def _with_source(rule: Rule) -> Rule:
+    """The rule with the source lines of the outermost block in its first token."""
 
-    def kept(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-        if silent or state.env.get("kept"):
+    def wrapper(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+        if silent or state.env.get("in_block"):
             return rule(state, start, end, silent)
         before, indent = len(state.tokens), state.sCount[start]
-        state.env["kept"] = True
+        state.env["in_block"] = True
         matched = rule(state, start, end, silent)
-        state.env["kept"] = False
+        state.env["in_block"] = False
         if matched:
             state.tokens[before].content = state.getLines(start, state.line, indent, False)
         return matched
 
-    return kept
+    return wrapper
 
 
-def _defined(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A link definition, whose token holds its lines: links stay as in the source."""
+def _link_definition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A link definition with its source lines in the token, because links stay as in the source."""
     if not reference(state, start, end, silent):
         return False
     state.tokens[-1].content = state.getLines(start, state.line, state.sCount[start], False)
@@ -126,45 +126,45 @@ def _defined(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _comment(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """`<!-- … -->`, however long; without its end it is text. Words after the end stay."""
+    """`<!-- … -->` of any length. Without an end it is text; text after the end stays."""
     position = state.bMarks[start] + state.tShift[start]
     if state.is_code_block(start) or not state.src.startswith("<!--", position):
         return False
-    # `<!-->` is a whole comment, so the search begins inside the opening.
+    # `<!-->` is a complete comment, so the search starts inside the opening.
     _, close = next_match(state, "-->", position + 2)
     last = bisect_left(state.eMarks, close, start, state.lineMax)
     if close < 0 or last >= state.lineMax:
         return False
     if not silent:
         state.line = last + 1
-        push(state, "spoken", start, state.src[close : state.eMarks[last]].strip())
+        push(state, "visible_text", start, state.src[close : state.eMarks[last]].strip())
     return True
 
 
-def _closed_html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A raw HTML block, unless it would swallow the rest of the lesson for want of its end."""
+def _raw_html(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A raw HTML block, unless it has no end and would hide the rest of the lesson."""
     position = state.bMarks[start] + state.tShift[start]
     if not state.src.startswith("<", position) or state.src.startswith("<!--", position):
         return False
     for opening, closing in _RAW_ENDS:
-        if opening.match(state.src, position, state.eMarks[start]) and not _ends(state, position, closing):
+        if opening.match(state.src, position, state.eMarks[start]) and not _is_closed(state, position, closing):
             return False
     return html_block(state, start, end, silent)
 
 
-def _ends(state: StateBlock, position: int, closing: str) -> bool:
-    """Whether a raw block ends before the lesson does, and a script before the next heading: where examples of
-    scripts stand unquoted in the text, the end of another one may follow far below."""
+def _is_closed(state: StateBlock, position: int, closing: str) -> bool:
+    """Whether a raw block has an end, and a script ends before the next heading. Otherwise an unquoted example of a
+    script would extend to the end of another script far below."""
     close, _ = next_match(state, closing, position)
     heading, _ = next_match(state, r"(?m)^#{1,6} ", position)
-    scripted = _SCRIPT.match(state.src, position)
-    return close >= 0 and not (scripted and 0 <= heading < close)
+    is_script = _SCRIPT.match(state.src, position)
+    return close >= 0 and not (is_script and 0 <= heading < close)
 
 
 def _box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     """The opening or closing line of `:::note Title`, `:::{note} Title` or `/// note | Title`.
 
-    What stands inside is parsed as if the lines were not there, so nesting needs no bookkeeping.
+    The contents are parsed as if these lines did not exist, so nesting needs no state.
     """
     text = source_line(state, start).rstrip()
     if text[:3] not in (":::", "///") or len(text) > _HEADER_LENGTH or state.is_code_block(start):
@@ -177,7 +177,7 @@ def _box(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return _colon_fence(state, start, end, silent)
     if not silent:
         state.line = _after_options(state, start + 1, end, parts)
-        push(state, "spoken", start, _box_title(parts))
+        push(state, "visible_text", start, _box_title(parts))
     return True
 
 
@@ -186,17 +186,17 @@ def _box_title(parts: dict[str, str]) -> str:
     if directive := parts.get("directive"):
         return title_of(directive, title)
     name = parts["name"]
-    # mkdocstrings: `::: package.module` stands for the documentation of that object.
+    # mkdocstrings: `::: package.module` inserts the documentation of that object.
     return name if "." in name else lead_in(name, title)
 
 
 def _after_options(state: StateBlock, line: int, end: int, parts: dict[str, str]) -> int:
-    """The first line after options: `:class: wide` below a directive, indented YAML below `///` and objects."""
-    configured = "directive" not in parts or "." in parts["name"]
+    """The first line after the options: `:class: wide` below a directive, indented YAML below `///` and objects."""
+    may_have_yaml = "directive" not in parts or "." in parts["name"]
     while line < end and not state.isEmpty(line):
-        indented = configured and parts["name"] and state.sCount[line] - state.blkIndent >= 4
-        listed = parts.get("directive") and _OPTION.match(source_line(state, line))
-        if not indented and not listed:
+        is_yaml = may_have_yaml and parts["name"] and state.sCount[line] - state.blkIndent >= 4
+        is_option = parts.get("directive") and _OPTION.match(source_line(state, line))
+        if not is_yaml and not is_option:
             break
         line += 1
     return line
@@ -214,22 +214,22 @@ def _admonition(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     while last < end and (state.isEmpty(last) or state.sCount[last] >= indent):
         last += 1
     state.line = start + 1
-    push(state, "spoken", start, _admonition_title(header.groupdict(default="")))
-    _indented(state, start + 1, last, indent)
+    push(state, "visible_text", start, _admonition_title(header.groupdict(default="")))
+    _parse_indented(state, start + 1, last, indent)
     return True
 
 
 def _admonition_title(parts: dict[str, str]) -> str:
-    """The lead-in; words that were meant as a title but not quoted are kept as one."""
+    """The line that introduces the box. An unquoted title is accepted too."""
     words = [word for word in parts.get("classes", "").split() if word not in _STYLES]
     return lead_in(parts.get("name", "tab"), parts["title"] or " ".join(words))
 
 
-def _indented(state: StateBlock, start: int, end: int, indent: int) -> None:
-    before = state.blkIndent, state.lineMax, state.parentType
+def _parse_indented(state: StateBlock, start: int, end: int, indent: int) -> None:
+    saved = state.blkIndent, state.lineMax, state.parentType
     state.blkIndent, state.lineMax, state.parentType = indent, end, "admonition"
     state.push("indented_open", "", 1)
     state.md.block.tokenize(state, start, end)
     state.push("indented_close", "", -1)
-    state.blkIndent, state.lineMax, state.parentType = before
+    state.blkIndent, state.lineMax, state.parentType = saved
     state.line = end

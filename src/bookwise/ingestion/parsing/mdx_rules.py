@@ -1,4 +1,4 @@
-"""Block rules that teach markdown-it the components, expressions and statements of MDX."""
+"""Block rules for markdown-it: components, expressions and statements of MDX."""
 
 import re
 from bisect import bisect_left
@@ -20,18 +20,18 @@ _BRACKETS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*
 
 
 def jsx_tags(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Lines that hold nothing but tags. A tag may go on over several lines, but not interrupt a paragraph
-    then."""
+    """Lines that contain only tags. A tag may span several lines, unless it would interrupt a paragraph."""
     text = source_line(state, start)
     if not text.startswith("<"):
         return False
-    found = _only_tags(text)
-    if found is None and not silent:
-        found = _only_tags(_paragraph(state, start, end))
-    if found is None or silent:
-        return found is not None
-    state.line = start + 1 + found[1]
-    push(state, "spoken", start, found[0])
+    tags = _only_tags(text)
+    if tags is None and not silent:
+        tags = _only_tags(_paragraph(state, start, end))
+    if tags is None or silent:
+        return tags is not None
+    words, line_breaks = tags
+    state.line = start + 1 + line_breaks
+    push(state, "visible_text", start, words)
     return True
 
 
@@ -43,7 +43,7 @@ def _paragraph(state: StateBlock, start: int, end: int) -> str:
 
 
 def _only_tags(text: str) -> tuple[str, int] | None:
-    """The words of the tags that fill the first lines, and the number of line breaks in them."""
+    """The visible words of the tags in the first lines, and the number of line breaks; None if there is other text."""
     words: list[str] = []
     position = 0
     while position < len(text) and text[position] != "\n":
@@ -65,7 +65,7 @@ def _only_tags(text: str) -> tuple[str, int] | None:
 
 
 def expression(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """A paragraph of MDX that is one expression or comment in braces: code, not words."""
+    """An MDX paragraph that is a single expression or comment in braces: code, not text."""
     text = source_line(state, start)
     if silent or not text.startswith("{") or string_in_braces(text):
         return False
@@ -76,7 +76,7 @@ def expression(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if close < 0 or text[close:].partition("\n")[0].strip():
         return False
     state.line = start + 1 + text.count("\n", 0, close)
-    push(state, "spoken", start, "")
+    push(state, "visible_text", start, "")
     return True
 
 
@@ -86,12 +86,12 @@ def _brace_comment(state: StateBlock, start: int) -> bool:
     if close < 0 or last >= state.lineMax or state.src[close : state.eMarks[last]].strip():
         return False
     state.line = last + 1
-    push(state, "spoken", start, "")
+    push(state, "visible_text", start, "")
     return True
 
 
 def statement(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """`import` and `export` statements of MDX, at the margin only."""
+    """`import` and `export` statements of MDX, without indentation only."""
     if silent or state.level or state.sCount[start] or not _STATEMENT.match(source_line(state, start)):
         return False
     state.line = _statement_end(state, start, end)
@@ -99,19 +99,19 @@ def statement(state: StateBlock, start: int, end: int, silent: bool) -> bool:
 
 
 def _statement_end(state: StateBlock, start: int, end: int) -> int:
-    """An import ends with its quoted source, an export at a blank line outside of brackets. Where brackets
-    never match, the next blank line decides, from then on at once."""
+    """The line after a statement. An import ends with its quoted source, an export at a blank line outside brackets.
+    After unbalanced brackets, every statement of the lesson ends at the next blank line."""
     blank = start + 1
     while blank < end and not state.isEmpty(blank):
         blank += 1
     reach = blank if state.env.get("unbalanced") else min(end, start + _STATEMENT_LINES)
-    importing, depth = source_line(state, start).startswith("import"), 0
+    is_import, depth = source_line(state, start).startswith("import"), 0
     for line in range(start, reach):
         text = source_line(state, line)
         if not text and depth <= 0:
             return line
         depth += sum((b in "{([") - (b in "})]") for b in _BRACKETS.findall(text) if len(b) == 1)
-        if importing and depth <= 0 and _IMPORTED.search(text):
+        if is_import and depth <= 0 and _IMPORTED.search(text):
             return line + 1
     if depth > 0:
         state.env["unbalanced"] = True

@@ -13,11 +13,11 @@ from bookwise.ingestion.parsing.sections import Piece
 
 
 def notebook_pieces(text: str, dialect: Dialect) -> list[Piece]:
-    """Markdown cells as they are, code cells as fenced code; outputs and raw cells are left out.
+    """The pieces of Markdown cells, and code cells as fenced code; outputs and raw cells are left out.
 
-    Each cell is read alone: a fence left open in one does not swallow the next.
+    Cells are parsed separately, so that an unclosed fence does not affect the next cell. Raises `BadLesson`.
     """
-    notebook = _loaded(text)
+    notebook = _load(text)
     language = _language(notebook)
     pieces: list[Piece] = []
     for number, (kind, source) in enumerate(_cells(notebook)):
@@ -29,11 +29,11 @@ def notebook_pieces(text: str, dialect: Dialect) -> list[Piece]:
     return pieces
 
 
-def _bad(what: str) -> BadLesson:
-    return BadLesson("notebook", f"The notebook {what}.", advice="Save it again from Jupyter.")
+def _bad(problem: str) -> BadLesson:
+    return BadLesson("notebook", f"The notebook {problem}.", advice="Save it again from Jupyter.")
 
 
-def _loaded(text: str) -> dict[str, Any]:
+def _load(text: str) -> dict[str, Any]:
     try:
         notebook = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -44,7 +44,7 @@ def _loaded(text: str) -> dict[str, Any]:
 
 
 def _cells(notebook: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """(kind, source) of each cell, in format 4 or 3."""
+    """The kind and source of each cell, in notebook format 4 or 3."""
     sheets = notebook.get("worksheets", [notebook])
     if not isinstance(sheets, list) or not any(isinstance(s, dict) and "cells" in s for s in sheets):
         raise _bad("has no cells")

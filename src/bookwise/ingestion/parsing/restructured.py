@@ -1,4 +1,4 @@
-"""reStructuredText → headings and blocks in reading order, in Markdown's form."""
+"""reStructuredText → headings and blocks in reading order, as Markdown."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -16,21 +16,21 @@ from bookwise.ingestion.parsing.tables import pipe_table
 MAX_SUBSTITUTIONS = 1000
 
 _MARKS: dict[type[nodes.Node], str] = {nodes.emphasis: "*", nodes.strong: "**", nodes.literal: "`"}
-_SILENT = (nodes.comment, nodes.substitution_definition, nodes.raw, nodes.transition, nodes.image)
+_INVISIBLE = (nodes.comment, nodes.substitution_definition, nodes.raw, nodes.transition, nodes.image)
 
 
 def restructured_pieces(text: str) -> list[Piece]:
-    """Headings and blocks of a reStructuredText lesson."""
+    """Headings and blocks of a reStructuredText lesson. Raises `BadLesson`."""
     tree = doctree(text)
     try:
         pieces = list(_RstReader(tree).pieces(tree, 0))
     except RecursionError as error:
-        raise BadLesson("too-deep", "The lesson is nested too deeply.", advice="Flatten it.") from error
+        raise BadLesson("too-deep", "The lesson is nested too deeply.", advice="Reduce the nesting.") from error
     return pieces
 
 
 class _RstReader:
-    """One walk over the tree of a lesson."""
+    """Reads the docutils tree of a lesson."""
 
     def __init__(self, tree: nodes.document) -> None:
         self._links = {
@@ -60,13 +60,13 @@ class _RstReader:
         )
 
     def pieces(self, parent: nodes.Element, level: int) -> Iterator[Piece]:
-        """The pieces of an element's children; sections below `level` become headings."""
+        """The pieces of the children of an element; sections below `level` become headings."""
         for child in parent.children:
             if isinstance(child, nodes.target):
                 self._label = child["ids"][0] if child["ids"] and "refuri" not in child else self._label
             elif isinstance(child, nodes.section):
                 yield from self._section(child, level + 1)
-            elif not isinstance(child, _SILENT):
+            elif not isinstance(child, _INVISIBLE):
                 self._label = ""
                 yield from self._block(child, level)
 
@@ -89,7 +89,7 @@ class _RstReader:
             yield from self.pieces(element, level)
 
     def _blocks(self, element: Any) -> Iterator[Block]:
-        """The blocks inside a list item or cell, where sections cannot stand."""
+        """The blocks of a list item or cell, which cannot contain sections."""
         return (piece.block if isinstance(piece, Heading) else piece for piece in self.pieces(element, 0))
 
     def _text(self, text: str, kind: BlockKind = "text") -> Iterator[Piece]:
@@ -160,18 +160,18 @@ class _RstReader:
             yield from self._text(text)
 
     def _plain(self, element: nodes.Node) -> str:
-        """The words of a title, without marks."""
+        """The words of a title, without markup."""
         if isinstance(element, nodes.substitution_reference):
             return self._substitution(element, self._plain)
         if isinstance(element, nodes.Text):
-            return _storable(element.astext())
+            return _valid_text(element.astext())
         return "".join(self._plain(child) for child in element.children)
 
     def _inline(self, element: nodes.Node) -> str:
-        """Inline markup in Markdown's form."""
+        """Inline markup as Markdown."""
         match element:
             case nodes.Text():
-                return _storable(element.astext())
+                return _valid_text(element.astext())
             case nodes.substitution_reference():
                 return self._substitution(element, self._inline)
             case nodes.image() | nodes.raw() | nodes.system_message() | nodes.target() if not element.children:
@@ -188,7 +188,7 @@ class _RstReader:
         return f"{mark}{inner}{mark}"
 
     def _substitution(self, element: nodes.Element, read: Callable[[nodes.Node], str]) -> str:
-        """What the substitution stands for; its name where that is unknown or stands for itself."""
+        """The text of a substitution; its name if it is unknown or refers to itself."""
         name = element.astext()
         definition = self._substitutions.get(name.lower())
         self._substituted += 1
@@ -200,6 +200,6 @@ class _RstReader:
         return text
 
 
-def _storable(text: str) -> str:
-    """The text, where a substitution may have named a code point that is no character."""
+def _valid_text(text: str) -> str:
+    """The text without invalid code points, which a substitution can contain."""
     return text if text.isprintable() else text.encode("utf-8", "replace").decode().replace("\0", "?")

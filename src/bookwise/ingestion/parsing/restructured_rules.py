@@ -1,4 +1,4 @@
-"""A docutils parser that takes Sphinx's directives and roles as they come and opens no other file."""
+"""A docutils parser that accepts all directives and roles of Sphinx and opens no other file."""
 
 import re
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from bookwise.ingestion.parsing.directives import language_of, reading_of, title
 MAX_LINE = 10_000
 
 _BUILT_IN = frozenset(("table", "list-table", "csv-table", "replace", "unicode"))
-#: What stands beside their name is already their text.
-_UNARGUED = frozenset(
+#: Directives without arguments: the text after their name belongs to the content.
+_WITHOUT_ARGUMENT = frozenset(
     (
         "attention",
         "caution",
@@ -39,13 +39,13 @@ const type macro member var
 _CODE_ROLES = frozenset(_CODE_NAMES.split())
 _DIRECTIVE: re.Pattern[str] = states.Body.explicit.constructs[-1][1]
 _LABELLED = re.compile(r"(.*?)\s*<[^<>]*>", re.DOTALL)
-#: Beyond this a paragraph keeps its markup as it is: docutils searches its rest again at every mark.
+#: Above these limits the markup of a paragraph is not parsed: docutils searches the rest of it again at every mark.
 _INLINE_LENGTH = 5_000
 _INLINE_MARKS = 500
 
 
 def doctree(text: str) -> nodes.document:
-    """The tree of a reStructuredText lesson, before any transform."""
+    """The docutils tree of a lesson, without transforms. Raises `BadLesson`."""
     if any(len(line) > MAX_LINE for line in text.split("\n")):
         raise BadLesson("too-large", f"A line of the lesson is longer than {MAX_LINE:,} characters.")
     tree = utils.new_document("lesson", _settings().copy())
@@ -54,7 +54,7 @@ def doctree(text: str) -> nodes.document:
     try:
         parser.parse(text, tree)
     except RecursionError as error:
-        raise BadLesson("too-deep", "The lesson is nested too deeply.", advice="Flatten it.") from error
+        raise BadLesson("too-deep", "The lesson is nested too deeply.", advice="Reduce the nesting.") from error
     return tree
 
 
@@ -75,48 +75,47 @@ def _settings() -> Any:
     return settings
 
 
-class _Local(states.RSTState):
-    """What every state of the parser does our way. docutils' own registries stay untouched."""
+class _LocalState(states.RSTState):
+    """Changes to all parser states. The global registries of docutils are not modified."""
 
-    nested_sm_cache: list[Any] = []  # noqa: RUF012  machines made for other state classes must not be reused here
+    nested_sm_cache: list[Any] = []  # noqa: RUF012  state machines of other state classes must not be reused here
 
     def __init__(self, state_machine: Any, debug: bool = False) -> None:
         super().__init__(state_machine, debug)
         self.nested_sm_kwargs = {"state_classes": _state_classes(), "initial_state": "Body"}
 
     def explicit_construct(self, match: re.Match[str]) -> tuple[list[nodes.Node], bool]:
-        found = _DIRECTIVE.match(match.string)
-        construct = self.directive(found) if found else super().explicit_construct(match)  # type: ignore[misc]
+        directive = _DIRECTIVE.match(match.string)
+        construct = self.directive(directive) if directive else super().explicit_construct(match)  # type: ignore[misc]
         return cast(tuple[list[nodes.Node], bool], construct)
 
     def explicit_list(self, blank_finish: bool) -> None:
-        """Leaves the next construct to the state it is found in: looking ahead for a series of them copies the
-        rest of the lesson each time."""
+        """Does not look ahead for more constructs: docutils would copy the rest of the lesson each time."""
 
     def directive(self, match: re.Match[str], **presets: Any) -> tuple[list[nodes.Node], bool]:
         name = match.group(1).lower()
         kind = _directive_class(name, self.document)
-        ran = self.run_directive(kind, match, name, presets)  # type: ignore[attr-defined]
-        return cast(tuple[list[nodes.Node], bool], ran)
+        result = self.run_directive(kind, match, name, presets)  # type: ignore[attr-defined]
+        return cast(tuple[list[nodes.Node], bool], result)
 
     def comment(self, match: re.Match[str]) -> tuple[list[nodes.Node], bool]:
-        # A comment that imitates docutils' mark after an included file has no include to end.
+        # A comment can look like the mark that docutils adds after an included file; this entry keeps that harmless.
         self.document.include_log.append(("", (None, None, None, None)))
         return cast(tuple[list[nodes.Node], bool], super().comment(match))  # type: ignore[misc]
 
 
 @cache
 def _state_classes() -> tuple[type, ...]:
-    return tuple(type(known.__name__, (_Local, known), {}) for known in states.state_classes)
+    return tuple(type(state_class.__name__, (_LocalState, state_class), {}) for state_class in states.state_classes)
 
 
 def _directive_class(name: str, tree: nodes.document) -> type[rst.Directive]:
     if name in _BUILT_IN:
-        found, _ = directives.directive(name, cast(Any, en), tree)
-        return cast(type[rst.Directive], found)
-    if name in _UNARGUED:
-        return _Noted
-    return _Titled
+        built_in, _ = directives.directive(name, cast(Any, en), tree)
+        return cast(type[rst.Directive], built_in)
+    if name in _WITHOUT_ARGUMENT:
+        return _TextDirective
+    return _NamedDirective
 
 
 class _AnyOption(dict[str, Any]):
@@ -129,8 +128,8 @@ class _AnyOption(dict[str, Any]):
         return lambda value: value or ""
 
 
-class _Noted(rst.Directive):
-    """A directive whose content is all text."""
+class _TextDirective(rst.Directive):
+    """A directive that has only content."""
 
     has_content = True
 
@@ -146,8 +145,8 @@ class _Noted(rst.Directive):
         return [box]
 
 
-class _Titled(_Noted):
-    """A directive with an argument, options and content, read as its name suggests."""
+class _NamedDirective(_TextDirective):
+    """A directive with an argument, options and content; its name decides how it is read."""
 
     optional_arguments = 1
     final_argument_whitespace = True
@@ -170,50 +169,50 @@ class _Titled(_Noted):
         text = "\n".join(self.content)
         block = nodes.literal_block(text, text, language=language_of(self.name, argument))
         caption = self.options.get("caption") or (argument.partition(" ")[2] if self.name == "code-tab" else "")
-        titled: list[nodes.Node] = [nodes.paragraph(caption, caption)] if caption else []
-        return [*titled, block] if text.strip() else titled
+        captions: list[nodes.Node] = [nodes.paragraph(caption, caption)] if caption else []
+        return [*captions, block] if text.strip() else captions
 
 
 def _inliner() -> states.Inliner:
-    """docutils' inline parser, with our roles. Its patterns are built from its own class, so it cannot be
-    extended by a subclass."""
+    """The inline parser of docutils with our roles. It builds its patterns from its own class, so a subclass does not
+    work."""
     inliner = states.Inliner()
     parse = inliner.parse
 
-    def bounded(text: str, lineno: int, memo: Any, parent: nodes.Element) -> Any:
+    def parse_within_limits(text: str, lineno: int, memo: Any, parent: nodes.Element) -> Any:
         if len(text) > _INLINE_LENGTH or sum(map(text.count, "*`|_")) > _INLINE_MARKS:
             return [nodes.Text(utils.unescape(text, True))], []
         return parse(text, lineno, memo, parent)
 
-    inliner.parse = bounded  # type: ignore[method-assign]
-    inliner.interpreted = _interpreted  # type: ignore[method-assign]
+    inliner.parse = parse_within_limits  # type: ignore[method-assign]
+    inliner.interpreted = _read_role  # type: ignore[method-assign]
     return inliner
 
 
-def _interpreted(
+def _read_role(
     rawsource: str, text: str, role: str, lineno: int
 ) -> tuple[list[nodes.Node], list[nodes.system_message]]:
-    """Every role as the words a reader sees."""
-    shown, kind = utils.unescape(text, False), (role or "").lower().rpartition(":")[2]
+    """The visible text of any role."""
+    label, kind = utils.unescape(text, False), (role or "").lower().rpartition(":")[2]
     if kind == "math":
         return [nodes.math(rawsource, utils.unescape(text, True))], []
-    labelled = _LABELLED.fullmatch(shown)
-    if labelled and labelled[1]:
-        shown = labelled[1]
+    explicit = _LABELLED.fullmatch(label)
+    if explicit and explicit[1]:
+        label = explicit[1]
     elif kind in _CODE_ROLES:
-        return [nodes.literal(rawsource, _short_name(shown))], []
-    return [nodes.Text(shown)], []
+        return [nodes.literal(rawsource, _short_name(label))], []
+    return [nodes.Text(label)], []
 
 
 def _short_name(name: str) -> str:
-    """`~package.Name` is shown as `Name`, `!name` as `name`."""
+    """The displayed name: `~package.Name` → `Name`, `!name` → `name`."""
     if name.startswith("~"):
         return name.rpartition(".")[2].lstrip("~")
     return name.lstrip("!")
 
 
 def messages_text(message: nodes.system_message) -> Sequence[str]:
-    """Source lines that docutils could not place: they are words all the same."""
+    """The source lines that docutils could not parse. They may contain text for readers."""
     if message["level"] < 3:
         return ()
     return [block.astext() for block in message.findall(nodes.literal_block)]

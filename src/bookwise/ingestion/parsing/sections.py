@@ -14,8 +14,8 @@ class Heading:
 
     level: int
     title: str
-    anchor: str | None = None  #: written by hand or known from the page; empty for none; None to make one
-    quoted: bool = False  #: stands in a block quote: takes up a fragment, but begins no section
+    anchor: str | None = None  #: explicit id; empty: no id; None: derived from the title
+    quoted: bool = False  #: in a block quote: uses up a fragment, but starts no section
 
     @property
     def block(self) -> Block:
@@ -25,29 +25,26 @@ class Heading:
 
 Piece: TypeAlias = Heading | Block
 
-TITLE_LENGTH = 300  #: characters of a heading that go into titles and paths; its block keeps all of them
+TITLE_LENGTH = 300  #: characters of a heading in titles and paths; its block has the full text
 
 
 def first_title(pieces: Iterable[Piece]) -> str:
-    """The title of the first heading of level one; empty when there is none."""
+    """The title of the first level-1 heading; empty when there is none."""
     tops = (p.title for p in pieces if isinstance(p, Heading) and p.level == 1 and not p.quoted)
     return next(tops, "")[:TITLE_LENGTH]
 
 
 def outline(pieces: Sequence[Piece], *, title: str, site: SiteKind) -> tuple[Section, ...]:
-    """The sections, each with its path of headings and its fragment.
-
-    The heading that is the lesson's title stays out of the paths: readers of a path know the lesson.
-    """
-    by_hand = (p.anchor for p in pieces if isinstance(p, Heading) and p.anchor)
-    builder = _Outline(Slugger(site, taken=by_hand), site, _title_heading(pieces, title))
+    """The sections with their heading paths and fragments. The title of the lesson is not part of the paths."""
+    explicit_ids = (p.anchor for p in pieces if isinstance(p, Heading) and p.anchor)
+    builder = _Outline(Slugger(site, taken=explicit_ids), site, _title_heading(pieces, title))
     for piece in pieces:
         builder.add(piece)
     return builder.sections()
 
 
 def _title_heading(pieces: Iterable[Piece], title: str) -> Heading | None:
-    """The first H1, unless the lesson is named otherwise and uses H1 for its parts."""
+    """The first H1, unless the lesson has another title and several H1 headings."""
     tops = [p for p in pieces if isinstance(p, Heading) and p.level == 1 and not p.quoted]
     if tops and (len(tops) == 1 or _same(tops[0].title[:TITLE_LENGTH], title)):
         return tops[0]
@@ -59,7 +56,7 @@ def _same(one: str, other: str) -> bool:
 
 
 class _Outline:
-    """The sections found so far, and the headings the next block stands under."""
+    """Builds the sections: those completed so far, and the headings above the next block."""
 
     def __init__(self, slugger: Slugger, site: SiteKind, title: Heading | None) -> None:
         self._slugger = slugger

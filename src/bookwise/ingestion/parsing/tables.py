@@ -1,4 +1,4 @@
-"""Rows of cells → Markdown's table."""
+"""Rows of cells → a Markdown table."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ from bookwise.domain.books import Block
 
 
 def pipe_table(head: Sequence[Sequence[str]], body: Sequence[Sequence[str]]) -> Block | None:
-    """One row per line, cells parted by bars; a rule below the head when there is one."""
+    """The table with one row per line and a rule below the head; None when all cells are empty."""
     rows = [_row(cells) for cells in head]
     if head:
         rows.append("|" + " --- |" * max(map(len, head)))

@@ -1,4 +1,4 @@
-"""Tags, comments and expressions inside text → the words a reader sees."""
+"""Text with tags, comments and expressions → the visible words."""
 
 import html
 import re
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from bookwise.ingestion.parsing.callouts import lead_in
 
-#: Look-aheads are short and fail only a few times per text: a hostile text costs no more than a long one.
-_PATIENCE = 8
+#: Look-ahead is limited in length and in failures per text, so that a hostile text costs no more than a long one.
+_FAILURES_MAX = 8
 _BRACE_REACH = 20_000
 
 _STOPS = re.compile(r"\\.|`+|\$+|<|\{", re.DOTALL)
@@ -35,7 +35,7 @@ _HTML_NAMES = _GAPS | frozenset(_INLINE.split())
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """One tag of HTML or JSX in a text."""
+    """An HTML or JSX tag in a text."""
 
     name: str  #: empty for a JSX fragment
     source: str
@@ -46,13 +46,13 @@ class Tag:
         return self.source.startswith("</")
 
     def attribute(self, *names: str) -> str:
-        """The first of these attributes that holds plain text."""
-        found = {m[1]: m[2] or m[3] or m[4] or "" for m in _ATTRIBUTE.finditer(self.source)}
-        return " ".join(html.unescape(next((found[name] for name in names if found.get(name)), "")).split())
+        """The first of these attributes that has a text value."""
+        values = {m[1]: m[2] or m[3] or m[4] or "" for m in _ATTRIBUTE.finditer(self.source)}
+        return " ".join(html.unescape(next((values[name] for name in names if values.get(name)), "")).split())
 
     @property
     def text(self) -> str:
-        """The words of the tag itself that the published page shows."""
+        """The words of the tag that the published page shows."""
         if self.closing:
             return ""
         match self.name:
@@ -73,7 +73,7 @@ class Tag:
 
 
 def tag_at(text: str, start: int, *, braces: bool = True) -> Tag | None:
-    """The tag that begins at a `<`, or None when it is not one. Values may be quoted or in braces."""
+    """The tag at a `<`, or None if there is none. Values may be quoted or in braces."""
     opening = _TAG_NAME.match(text, start)
     if opening is None:
         return None
@@ -100,7 +100,7 @@ def _value_end(text: str, position: int, quote: str) -> int:
 
 
 def brace_end(text: str, start: int) -> int:
-    """Position after the `}` that closes the `{` at `start`; -1 when nothing does."""
+    """The position after the `}` that closes the `{` at `start`; -1 if there is none."""
     depth, position, reach = 0, start, start + _BRACE_REACH
     while stop := _BRACES.search(text, position, reach):
         position = stop.end()
@@ -119,40 +119,40 @@ def brace_end(text: str, start: int) -> int:
 
 
 def string_in_braces(text: str) -> bool:
-    """Whether an MDX text begins with a quoted string in braces, which is words rather than code."""
+    """Whether an MDX text starts with a quoted string in braces, which is text, not code."""
     return _LITERAL.match(text) is not None
 
 
 def readable(text: str, *, jsx: bool) -> str:
-    """The text without comments and tags; line breaks stay, so that every line keeps its place.
+    """The text without comments and tags. Line breaks stay, so line numbers do not change.
 
-    In plain Markdown only what is surely HTML goes: `Vec<T>` and `<your-name>` are words. In MDX every tag
-    goes, comments in braces too, and a quoted string in braces becomes its text; other expressions stay.
+    In plain Markdown only known HTML is removed: `Vec<T>` and `<your-name>` are text. In MDX all tags and comments in
+    braces are removed, a quoted string in braces becomes its text, and other expressions stay.
     """
     if "<" not in text and not (jsx and "{" in text):
         return text
-    return _Reader(text, jsx).read()
+    return _TagRemover(text, jsx).read()
 
 
 def html_text(text: str) -> str:
-    """The words of raw HTML, line by line: every tag goes, entities are written out."""
-    return html.unescape(_Reader(text, jsx=False, raw=True).read())
+    """The text of raw HTML without tags, line by line, with entities decoded."""
+    return html.unescape(_TagRemover(text, jsx=False, raw=True).read())
 
 
 def html_rows(text: str) -> str:
-    """The words of an HTML table, one row per line, cells parted by bars."""
+    """The text of an HTML table, one row per line, cells separated by bars."""
     rows = html_text(text.replace("\n", " ").replace("<tr", "\n<tr").replace("<TR", "\n<TR")).split("\n")
     return "\n".join(line for row in rows if (line := " ".join(row.split())))
 
 
-class _Reader:
-    """Walks once over a text and leaves out what readers do not see."""
+class _TagRemover:
+    """Removes the invisible parts of a text in one pass."""
 
     def __init__(self, text: str, jsx: bool, *, raw: bool = False) -> None:
         self._text = text
         self._jsx = jsx
         self._raw = raw
-        self._kept: list[str] = []
+        self._output: list[str] = []
         self._copied = 0
         self._failures = 0
         self._last_comment_end = text.rfind("-->")
@@ -162,8 +162,8 @@ class _Reader:
         position = 0
         while stop := _STOPS.search(self._text, position):
             position = self._after(stop)
-        self._kept.append(self._text[self._copied :])
-        return "".join(self._kept)
+        self._output.append(self._text[self._copied :])
+        return "".join(self._output)
 
     def _after(self, stop: re.Match[str]) -> int:
         match stop[0][0]:
@@ -177,33 +177,33 @@ class _Reader:
                 return self._math(stop)
         return stop.end() if stop[0][0] == "\\" and not self._raw else stop.start() + 1
 
-    def _cut(self, start: int, end: int, instead: str = "") -> int:
+    def _cut(self, start: int, end: int, replacement: str = "") -> int:
         breaks = "\n" * self._text.count("\n", start, end)
-        self._kept += (self._text[self._copied : start], instead, breaks)
+        self._output += (self._text[self._copied : start], replacement, breaks)
         self._copied = end
         return end
 
     def _angle(self, start: int) -> int:
         text = self._text
         if text.startswith("<!--", start):
-            # `<!-->` is a whole comment, so the search begins inside the opening.
-            closed = self._last_comment_end >= start + 2
-            return self._cut(start, text.index("-->", start + 2) + 3) if closed else start + 4
+            # `<!-->` is a complete comment, so the search starts inside the opening.
+            is_closed = self._last_comment_end >= start + 2
+            return self._cut(start, text.index("-->", start + 2) + 3) if is_closed else start + 4
         link = None if self._raw else _AUTOLINK.match(text, start)
         if link or (text[start - 2 : start] == "](" and not self._raw):
             return link.end() if link else start + 1
-        tag = tag_at(text, start, braces=self._jsx and self._failures < _PATIENCE)
+        tag = tag_at(text, start, braces=self._jsx and self._failures < _FAILURES_MAX)
         self._failures += tag is None and text[start + 1 : start + 2].isalpha()
         if tag is None or not self._is_markup(tag):
             return start + 1
-        return self._cut(start, tag.end, self._instead(tag))
+        return self._cut(start, tag.end, self._replacement(tag))
 
     def _is_markup(self, tag: Tag) -> bool:
         if self._jsx or self._raw:
             return True
         return bool(tag.name) and (tag.name.lower() in _HTML_NAMES or tag.closing or "=" in tag.source)
 
-    def _instead(self, tag: Tag) -> str:
+    def _replacement(self, tag: Tag) -> str:
         name = tag.name.lower()
         if words := tag.text:
             return f"{words} "
@@ -214,7 +214,7 @@ class _Reader:
     def _brace(self, start: int) -> int:
         if literal := _LITERAL.match(self._text, start):
             return self._cut(start, literal.end(), literal[1] or literal[2] or "")
-        if not self._text.startswith("/*", start + 1) or self._failures >= _PATIENCE:
+        if not self._text.startswith("/*", start + 1) or self._failures >= _FAILURES_MAX:
             return start + 1
         end = brace_end(self._text, start)
         self._failures += end < 0
@@ -230,7 +230,7 @@ class _Reader:
         return starts[following] + len(run[0]) if following < len(starts) else run.end()
 
     def _math(self, opening: re.Match[str]) -> int:
-        # Mathematics keeps its `<` and braces; a lone dollar sign is money.
+        # Math keeps its `<` and braces; a single dollar sign is an amount of money.
         mark, after = opening[0], opening.end()
         if len(mark) > 2 or self._text[after : after + 1].isspace():
             return after
@@ -245,12 +245,12 @@ _SCRIPT_CLOSE = re.compile(r"</(?:script|style)\s*>", re.IGNORECASE)
 
 
 def without_scripts(text: str) -> str:
-    """Raw HTML without scripts and style sheets; one that has no end stays."""
-    kept, position = [], 0
+    """Raw HTML without scripts and style sheets; an unclosed one stays."""
+    parts, position = [], 0
     while (opening := _SCRIPT_OPEN.search(text, position)) and (closing := _SCRIPT_CLOSE.search(text, opening.end())):
-        kept.append(text[position : opening.start()])
+        parts.append(text[position : opening.start()])
         position = closing.end()
-    return "".join((*kept, text[position:]))
+    return "".join((*parts, text[position:]))
 
 
 _HEADING_OPEN = re.compile(r"<[hH]([1-6])\b([^>]*)>")
@@ -258,7 +258,7 @@ _HEADING_CLOSE = re.compile(r"</[hH][1-6]\s*>")
 
 
 def fragments(text: str) -> Iterator[tuple[int, str, str, str]]:
-    """Raw HTML parted at its headings: (level, id, title, text before the heading); level 0 at the end."""
+    """Raw HTML split at its headings: (level, id, title, text before the heading); level 0 at the end."""
     position = 0
     while (opening := _HEADING_OPEN.search(text, position)) and (closing := _HEADING_CLOSE.search(text, opening.end())):
         anchor = re.search(r"\bid\s*=\s*[\"']?([^\s\"'>]+)", opening[2])
