@@ -109,7 +109,7 @@ async def test_a_damaged_index_is_named_and_nothing_is_deleted(root: Path, tmp_p
     assert sorted(folder.rglob("page_*.dat")) == pages
 
 
-async def test_doctor_finds_and_mends_missing_and_orphaned_chunks(app: App, root: Path) -> None:
+async def test_doctor_finds_and_repairs_missing_and_orphaned_chunks(app: App, root: Path) -> None:
     await ingested(app, root)
     (lost, kept) = await app.catalog.records("book")
     await app.index.remove("book", [lost.revision])
@@ -133,7 +133,7 @@ class FailingEmbedder(HashingEmbedder):
         return await super().embed_texts(texts)
 
 
-async def test_a_text_that_cannot_be_embedded_costs_its_own_lesson_only(app: App, root: Path) -> None:
+async def test_a_text_that_cannot_be_embedded_fails_only_its_own_lesson(app: App, root: Path) -> None:
     kit = replace(app.ingestion_kit, embedder=FailingEmbedder())
     outcomes: list[LessonOutcome] = []
     job = await ingest(discover(root, book_id="book"), root, kit, report=outcomes.append)
@@ -168,7 +168,7 @@ async def test_the_whole_road_runs_on_every_database(root: Path, tmp_path: Path,
         assert len((await found(app, "topic or service")).hits) == 2
 
 
-async def test_versions_and_ages_of_chunks_tell_what_changed(app: App, root: Path) -> None:
+async def test_versions_and_ages_of_chunks_show_what_changed(app: App, root: Path) -> None:
     two_parts = "# Long\n\n## One\n\nThe first part stays as it is.\n\n## Two\n\nThe second part will change soon.\n"
     write_book(root, {"long.md": two_parts})
     await ingested(app, root)

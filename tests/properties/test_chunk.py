@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from bookwise.domain.books import Block, Chunk, Lesson, Section
 from bookwise.ingestion.chunk import ChunkOptions
 from bookwise.schemas.books import DocumentChunk
+from bookwise.text.sentences import sentences, split_sentences
 from tests.support.builders import chunks_of, lesson, section
 
 
@@ -42,6 +43,16 @@ def is_in_order(needle: list[str], hay: list[str]) -> bool:
     """Whether `needle` can be read off `hay` from left to right, skipping repeats."""
     rest = iter(hay)
     return all(word in rest for word in needle)
+
+
+@given(st.text(alphabet="Ab1.!? `\n()*e.g", max_size=200))
+def test_sentences_joined_are_the_text(text: str) -> None:
+    assert "".join(split_sentences(text)) == text
+
+
+@given(st.lists(SENTENCE, min_size=1, max_size=12).map(" ".join))
+def test_chunks_and_answers_see_the_same_sentences(paragraph: str) -> None:
+    assert [sentence.strip() for sentence in split_sentences(paragraph)] == sentences(paragraph)
 
 
 @given(LESSONS)

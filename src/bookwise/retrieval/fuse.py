@@ -12,8 +12,8 @@ LEXICAL_WEIGHT = 0.5  #: 0.4–0.8 are within noise of each other
 SUPPORT_WEIGHT = 0.3  #: 0.1–0.3 are within noise; with 0 the first hit is right for 84 % instead of 94 % on one book
 SUPPORT_CHUNKS = 2  #: the best chunks of a lesson that count as its support
 
-#: Each leg proposes at least this many chunks. More than six times the usual five results, so that a chunk that only
-#: one leg ranks low can still win, and a few chunks of a replaced revision do not need a second query.
+#: The index proposes at least this many chunks by cosine and as many by words: six times the usual five results. A
+#: chunk that one of the two ranks low can still win, and a few chunks of old revisions do not need a second query.
 CANDIDATES_MIN = 30
 
 

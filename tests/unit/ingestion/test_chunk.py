@@ -18,7 +18,7 @@ def prose(sentences: int, word: str = "robot") -> str:
     return " ".join(f"Sentence number {n} tells what the {word} does next." for n in range(sentences))
 
 
-def test_each_section_gives_chunks_of_its_own() -> None:
+def test_each_section_gives_separate_chunks() -> None:
     made = chunks_of(lesson(section("Topics", prose(5)), section("Services", prose(5))))
     assert [c.locator.section_title for c in made] == ["Topics", "Services"]
 
@@ -126,7 +126,7 @@ def test_ids_follow_the_published_formula() -> None:
     assert made.lesson_id == str(uuid.uuid5(SEED_NAMESPACE, "b:ros2:3:2:parent"))
 
 
-def test_a_lesson_without_numbers_of_its_own_is_told_apart_by_its_file() -> None:
+def test_a_lesson_without_stated_numbers_is_identified_by_its_file() -> None:
     one, two = (chunks_of(lesson(section("T", prose(3)), file=lesson_file(f))) for f in ("a.md", "b.md"))
     assert one[0].id != two[0].id
     assert one[0].lesson_id != two[0].lesson_id

@@ -11,7 +11,7 @@ from bookwise.ingestion.plan import plan
 from tests.support.folders import found, names, open_folder, rules, without_privileges, written
 
 
-def test_a_folder_that_is_not_there_is_said_so(tmp_path: Path) -> None:
+def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
     for wrong in (tmp_path / "none", tmp_path / ("x" * 300), Path("nul\0byte")):
         with pytest.raises(SourceNotFound, match="There is no folder") as caught:
             discover(wrong)
@@ -24,7 +24,7 @@ def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
         discover(path)
 
 
-def test_a_folder_that_may_not_be_read_is_said_so() -> None:
+def test_a_folder_without_read_permission_is_reported() -> None:
     with open_folder() as root:
         written(root, {"book/a.md": "a"})
         (root / "book").chmod(0)
@@ -36,7 +36,7 @@ def test_a_folder_that_may_not_be_read_is_said_so() -> None:
     ("files", "because"),
     [({}, ""), ({"notes.txt": "x"}, ""), ({"LICENSE.md": "x", "x.html": "x"}, "by these rules: not-a-lesson")],
 )
-def test_a_folder_without_lessons_is_said_so(tmp_path: Path, files: dict[str, str | bytes], because: str) -> None:
+def test_a_folder_without_lessons_is_reported(tmp_path: Path, files: dict[str, str | bytes], because: str) -> None:
     with pytest.raises(BadSource, match="contains no lessons") as caught:
         found(tmp_path, files)
     assert because in caught.value.message
@@ -92,7 +92,7 @@ def test_front_matter_rules_and_defaults_make_the_audience(tmp_path: Path) -> No
     assert (lab.audience.hardware_tier, lab.audience.proficiency_level, lab.audience.layer) == (3, "C1", "L2")
 
 
-def test_progress_is_told_for_every_file(tmp_path: Path) -> None:
+def test_progress_is_reported_for_every_file(tmp_path: Path) -> None:
     heard: list[int] = []
     discover(written(tmp_path, {f"{name}.md": name for name in "abc"}), on_file=heard.append)
     assert heard == [1, 2, 3]
@@ -105,7 +105,7 @@ def test_a_file_that_vanishes_on_the_way_has_changed(tmp_path: Path) -> None:
     assert [(one.source_file, one.reason) for one in discovery.unreadable] == [("b.md", "changed")]
 
 
-def test_one_file_that_may_not_be_read_costs_only_itself() -> None:
+def test_one_file_without_read_permission_affects_no_other() -> None:
     with open_folder() as root:
         written(root, {"a.md": "a", "b.md": "b", "c/d.md": "d", "e/f.md": "f"})
         (root / "b.md").chmod(0)

@@ -85,7 +85,7 @@ def test_a_broken_edit_does_not_take_a_lesson_away() -> None:
     assert found.unchanged == (A,)
 
 
-def test_an_unreadable_folder_stands_for_all_below_it() -> None:
+def test_an_unreadable_folder_covers_all_files_below_it() -> None:
     below = lesson_file("part/deep/x.md")
     beside = lesson_file("part-two/x.md")
     found = changes([], [live(below), live(beside)], RECIPE, unreadable={"part/"})

@@ -54,12 +54,12 @@ def _foreign_folders(names: set[str], own: str) -> dict[str, list[str]]:
 
 def _originals_in_folder(folder: str, members: list[str], names: set[str], own: str) -> dict[str, str]:
     parent = folder[: folder.rstrip("/").rfind("/") + 1]
-    beside = _counterparts(folder, members, names, parent + own + "/")
+    siblings = _counterparts(folder, members, names, parent + own + "/")
     above = _counterparts(folder, members, names, parent)
     if parent.rstrip("/").rpartition("/")[2] in TRANSLATION_FOLDERS and len(members) < len(names):
-        return {name: beside.get(name, above.get(name, "")) for name in members}
-    if beside and 2 * len(beside) >= len(members):
-        return {name: beside.get(name, "") for name in members}
+        return {name: siblings.get(name, above.get(name, "")) for name in members}
+    if siblings and 2 * len(siblings) >= len(members):
+        return {name: siblings.get(name, "") for name in members}
     # One `index.md` both above and in a folder `it/` can be chance; nearly all files in common cannot.
     if len(above) > 1 and 5 * len(above) >= 4 * len(members):
         return {name: above.get(name, "") for name in members}

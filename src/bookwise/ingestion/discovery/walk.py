@@ -199,7 +199,7 @@ def _ignored_because(name: str, *, is_project: bool) -> str:
 def source_names(raws: Iterable[bytes]) -> dict[bytes, str]:
     """Unique, printable names in Unicode NFC for the entries of one folder.
 
-    A name that is already clean stays as it is. A name that cannot be decoded, or whose NFC form is in use by another
+    A name that is already clean is not changed. A name that cannot be decoded, or whose NFC form is in use by another
     entry, is percent-escaped.
     """
     ordered = sorted(raws)

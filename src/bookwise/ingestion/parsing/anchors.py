@@ -21,7 +21,7 @@ class Slugger:
         self._repeats: dict[str, int] = {}
 
     def slug(self, title: str, explicit: str | None = None) -> str:
-        """The fragment of the next heading; an explicit id is used as it is."""
+        """The fragment of the next heading; an explicit id is not changed."""
         fragment = explicit if explicit is not None else self._unique(_SLUGS.get(self._site, _github)(title))
         self._used.add(fragment)
         return fragment

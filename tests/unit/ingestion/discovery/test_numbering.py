@@ -60,7 +60,7 @@ def triples(numbering: Numbering) -> list[tuple[str, int, int]]:
         ("module-1-ros2.md", "ros2", None, None),
     ],
 )
-def test_a_path_says_where_its_lesson_stands(
+def test_a_path_states_the_position_of_its_lesson(
     path: str, module: str | None, chapter: int | None, lesson: int | None
 ) -> None:
     claim = claim_from_path(path)
@@ -121,7 +121,7 @@ def test_an_overview_may_number_itself() -> None:
     assert triples(numbered("module-1-a/index.md", index=Facts(chapter=4, lesson=2))) == [("a", 4, 2)]
 
 
-def test_what_nobody_numbers_is_counted_in_reading_order() -> None:
+def test_lessons_without_numbers_are_counted_in_reading_order() -> None:
     result = numbered("basics/loops/while.md", "basics/loops/for.md", "basics/types/int.md", "basics/why.md", "end.md")
     assert triples(result) == [
         ("basics", 1, 1),
@@ -158,7 +158,7 @@ def test_the_chapters_of_a_navigation_are_counted() -> None:
     ]
 
 
-def test_the_first_of_several_claimants_keeps_the_place() -> None:
+def test_the_first_of_several_claimants_keeps_the_position() -> None:
     result = numbered("module-1-a/chapter-1/02-z.md", "module-1-a/chapter-1/02-b.md")
     assert [one.is_given for one in result.positions.values()] == [False, True]
     assert result.warnings == [
@@ -167,7 +167,7 @@ def test_the_first_of_several_claimants_keeps_the_place() -> None:
     ]
 
 
-def test_a_lesson_that_cannot_be_read_keeps_its_place_and_moves_no_other() -> None:
+def test_an_unreadable_lesson_keeps_its_position_and_moves_no_other() -> None:
     def with_readable(value: bool) -> Numbering:
         lessons = [
             Unplaced(source_file=f"m/{name}.md", path=f"m/{name}.md", is_readable=value or name != "b")
@@ -361,5 +361,5 @@ def test_labels_and_lines_are_clean() -> None:
     assert one_line(5) == ""
 
 
-def test_places_are_values() -> None:
+def test_positions_are_values() -> None:
     assert numbered("x.md").positions["x.md"].position == LessonPosition(module="main", chapter=0, lesson=1)

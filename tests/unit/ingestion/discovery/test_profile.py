@@ -149,7 +149,7 @@ def test_a_wrong_profile_is_named_with_file_key_and_what_is_allowed(
     assert said in complaint_about(tmp_path, toml)
 
 
-def test_many_wrong_keys_are_told_together(tmp_path: Path) -> None:
+def test_many_wrong_keys_are_reported_together(tmp_path: Path) -> None:
     message = complaint_about(tmp_path, "[book]\n" + "\n".join(f"k{i} = 1" for i in range(8)))
     assert message.count("unknown key") == 5
     assert message.endswith("and 3 more")
@@ -162,7 +162,7 @@ def test_a_profile_that_leads_out_of_the_book_is_not_read(tmp_path: Path) -> Non
         read_profile(tmp_path / "book")
 
 
-def test_a_profile_that_may_not_be_read_is_said_so() -> None:
+def test_a_profile_without_read_permission_is_reported() -> None:
     with open_folder() as root:
         written(root, {"bookwise.toml": ""})
         (root / "bookwise.toml").chmod(0)

@@ -54,7 +54,7 @@ def test_the_extension_decides_the_format(name: str, kind: str | None) -> None:
     assert format_of(name) == kind
 
 
-def test_output_folders_are_skipped_beside_a_project_and_kept_among_lessons(tmp_path: Path) -> None:
+def test_build_output_is_skipped_next_to_project_files_and_read_elsewhere(tmp_path: Path) -> None:
     written(
         tmp_path,
         {

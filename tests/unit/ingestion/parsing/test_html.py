@@ -80,7 +80,7 @@ def test_code_is_fenced_with_the_language_of_its_class() -> None:
     ]
 
 
-def test_code_beside_line_numbers_is_code() -> None:
+def test_code_next_to_line_numbers_is_code() -> None:
     text = """<table class="highlighttable"><tr><td class="linenos"><pre>1</pre></td>
         <td class="code"><div class="language-py"><pre>x = 1</pre></div></td></tr></table>"""
     assert shown(text, **PAGE) == [("code", "```py\nx = 1\n```")]

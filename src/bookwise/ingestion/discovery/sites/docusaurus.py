@@ -68,9 +68,9 @@ def _warnings(config: str, main: dict[str, str], base_url: str, profile: BookPro
 def _docs_folder(tree: Tree, folder: str, options: dict[str, str], profile: BookProfile) -> str:
     if profile.book.docs is not None:
         return f"{profile.book.docs}/" if profile.book.docs else ""
-    for named in (options.get("path", ""), "docs"):
-        docs = inner_folder(folder, named)
-        if named and any(name.startswith(docs) for name in tree.raw_paths):
+    for subfolder in (options.get("path", ""), "docs"):
+        docs = inner_folder(folder, subfolder)
+        if subfolder and any(name.startswith(docs) for name in tree.raw_paths):
             return docs
     return folder
 

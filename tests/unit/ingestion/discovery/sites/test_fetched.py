@@ -46,6 +46,6 @@ def test_numbers_are_read_from_the_address(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"pages": 5}', "[" * 100_000, b"\xff"])
-def test_a_damaged_manifest_is_said_so(tmp_path: Path, manifest: str | bytes) -> None:
+def test_a_damaged_manifest_is_reported(tmp_path: Path, manifest: str | bytes) -> None:
     with pytest.raises(BadSource, match=r"bookwise-site\.json cannot be used"):
         found(tmp_path, FILES | {"bookwise-site.json": manifest})

@@ -100,7 +100,7 @@ def test_its_source_folder_may_have_another_name(tmp_path: Path) -> None:
     assert names(found(tmp_path, files | {"text/a.md": "a"})) == ["text/a.md"]
 
 
-def test_a_damaged_book_toml_costs_only_the_title(tmp_path: Path) -> None:
+def test_a_damaged_book_toml_loses_only_the_title(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "book.toml": "[book",
         "src/SUMMARY.md": "- [A](a.md)",

@@ -61,7 +61,7 @@ def test_titles_and_breadcrumbs_come_from_the_navigation(tmp_path: Path) -> None
     assert files["docs/guide/extra.md"].breadcrumb == ("Guide",)
 
 
-def test_addresses_are_folders_unless_told_otherwise(tmp_path: Path) -> None:
+def test_addresses_are_folders_unless_configured_otherwise(tmp_path: Path) -> None:
     site = found(tmp_path, FILES)
     assert urls(site)["docs/index.md"] == "https://a.example/x/"
     assert urls(site)["docs/guide/z.md"] == "https://a.example/x/guide/z/"

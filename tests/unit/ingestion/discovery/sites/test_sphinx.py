@@ -36,7 +36,7 @@ def test_the_configuration_is_read_and_never_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("config", ["def (", "(" * 5000, "x" * 10 + "\x0c\t!"])
-def test_a_damaged_configuration_costs_only_the_title(tmp_path: Path, config: str) -> None:
+def test_a_damaged_configuration_loses_only_the_title(tmp_path: Path, config: str) -> None:
     site = found(tmp_path, {"conf.py": config, "index.rst": "I"})
     assert (site.site, names(site)) == ("sphinx", ["index.rst"])
     assert "conf.py was ignored" in site.warnings[0]
