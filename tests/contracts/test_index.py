@@ -142,6 +142,22 @@ async def test_word_statistics_belong_to_one_book(index: LessonIndex, words: str
     assert {c.ref: round(c.lexical, 4) for c in before} == {c.ref: round(c.lexical, 4) for c in after}
 
 
+@pytest.mark.parametrize("words", ["topic messages", "topic messages of zebras"])
+async def test_word_statistics_leave_out_removed_chunks(reopen: Open, words: str) -> None:
+    """A word that was common in the old revision and is rare in the new one counts as rare right after a re-ingest."""
+
+    async def scores(index: LessonIndex) -> dict[int, float]:
+        hits = await index.nearest(EAST, words, within=Filter(book_id="book"), limit=5)
+        return {hit.ref: round(hit.lexical, 4) for hit in hits}
+
+    index = await reopen()
+    old = chunks("loops", "r1", *(f"topic {number} carries messages" for number in range(30)))
+    await index.stage(embedded(old, *[EAST] * 30))
+    await index.stage(embedded(chunks("loops", "r2", TEXT, *[OTHER] * 9), *[EAST] * 10))
+    await index.remove("book", ["r1"])
+    assert await scores(index) == await scores(await reopen())
+
+
 async def test_a_lesson_comes_back_whole_and_in_order(index: LessonIndex) -> None:
     made = chunks("loops", "r1", *(f"{TEXT} Number {n}." for n in range(30)))
     await index.stage(embedded(tuple(reversed(made)), *[EAST] * 30))
