@@ -12,7 +12,7 @@ from bookwise.domain.errors import StoreUnavailable
 
 def kept(folder: Path, url: str, body: bytes = b"<h1>Loops</h1>") -> Page:
     file = file_of(url)
-    sha256 = MirrorFolder(folder).keep(file, body, None)
+    sha256 = MirrorFolder(folder).store(file, body, None)
     return Page(file=file, url=url, title="Loops", sha256=sha256, etag='"1"')
 
 
@@ -81,9 +81,9 @@ def test_a_damaged_manifest_is_a_first_visit(tmp_path: Path, manifest: str) -> N
 def test_the_same_bytes_are_not_written_again(tmp_path: Path) -> None:
     page = kept(tmp_path, "https://lessons.example/a")
     before = (tmp_path / page.file).stat().st_ino
-    MirrorFolder(tmp_path).keep(page.file, b"<h1>Loops</h1>", page)
+    MirrorFolder(tmp_path).store(page.file, b"<h1>Loops</h1>", page)
     assert (tmp_path / page.file).stat().st_ino == before
-    MirrorFolder(tmp_path).keep(page.file, b"<h1>Lists</h1>", page)
+    MirrorFolder(tmp_path).store(page.file, b"<h1>Lists</h1>", page)
     assert (tmp_path / page.file).read_bytes() == b"<h1>Lists</h1>"
 
 
@@ -104,7 +104,7 @@ def test_a_write_that_fails_half_way_leaves_the_old_page_and_the_old_manifest(tm
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))  # as if the disk were full after 100 bytes
     try:
         with pytest.raises(StoreUnavailable, match="File too large"):
-            MirrorFolder(tmp_path).keep(page.file, b"x" * 5_000, page)
+            MirrorFolder(tmp_path).store(page.file, b"x" * 5_000, page)
         with pytest.raises(StoreUnavailable, match="File too large"):
             commit(tmp_path, page, page, page)
     finally:
