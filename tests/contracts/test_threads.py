@@ -100,7 +100,7 @@ async def test_an_answer_that_was_cut_off_stays_marked_for_ever_and_frees_the_th
     thread = await threads.create(book_id="robots")
     await threads.begin(thread.id, "Why?")
     await threads.finish(thread.id, answer("Beca", clock, complete=False))
-    with pytest.raises(NotFound, match="waits for no answer"):
+    with pytest.raises(NotFound, match="has no unanswered question"):
         await threads.finish(thread.id, answer("something else", clock))
     before = await threads.begin(thread.id, "Again?")
     assert said_and_complete(before.messages) == [("Why?", True), ("Beca", False)]

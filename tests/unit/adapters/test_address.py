@@ -89,5 +89,5 @@ def test_a_relative_sqlite_file_keeps_its_place_when_the_folder_changes() -> Non
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///file:x?mode=ro"])
 def test_a_sqlite_database_is_a_file(url: str) -> None:
-    with pytest.raises(Misconfigured, match="no SQLite file"):
+    with pytest.raises(Misconfigured, match="does not name a SQLite file"):
         parse_address(url)
