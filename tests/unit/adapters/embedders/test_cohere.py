@@ -21,7 +21,7 @@ def reply(*rows: object) -> Reply:
 def embedder(server: Server, *, size: int = 2) -> CohereEmbedder:
     time = StoppedTime()
     return CohereEmbedder(
-        KEY, base_url=server.url, size=size, patience=EmbeddingTimeouts(sleep=time.sleep, clock=time.clock)
+        KEY, base_url=server.url, size=size, timeouts=EmbeddingTimeouts(sleep=time.sleep, clock=time.clock)
     )
 
 

@@ -18,8 +18,8 @@ pytestmark = pytest.mark.anyio
 
 async def wait_after(reply: Reply) -> list[float]:
     time = StoppedTime()
-    async with scripted(reply, GOOD) as server, service(server.url, time) as road:
-        await road.vectors(["one"], payload)
+    async with scripted(reply, GOOD) as server, service(server.url, time) as client:
+        await client.vectors(["one"], payload)
     return time.waits
 
 
@@ -52,7 +52,7 @@ async def test_a_wait_beyond_the_deadline_is_not_begun(asked: str) -> None:
     error = await failure(busy(asked), time=time)
     assert time.waits == []
     assert "asks to wait" in error.message
-    assert "60 s allowed" in error.message
+    assert "beyond the limit of 60 s" in error.message
     assert "1 attempt." in error.message
 
 
