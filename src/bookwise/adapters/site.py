@@ -174,7 +174,10 @@ class MirrorRun:
         elif exclusion := _exclusion(fetched):
             self._skip(url, *exclusion)
         elif fetched.status != 200:
-            raise Unavailable(f"{fetched.url} returned HTTP {fetched.status}.")
+            raise Unavailable(
+                f"{fetched.url} returned HTTP {fetched.status}.",
+                advice="Try again later, or remove the page from the sitemap.",
+            )
         else:
             await self._store(file, fetched, old)
 

@@ -214,5 +214,8 @@ def _check_unique(records: Sequence[LessonRecord]) -> None:
         for record in records:
             key = (record.book_id, getattr(record, field))
             if key in seen:
-                raise InvalidInput(f"Two lessons of book {key[0]!r} have the same {field}: {key[1]!r}.")
+                raise InvalidInput(
+                    f"Two lessons of book {key[0]!r} have the same {field}: {key[1]!r}.",
+                    advice="Rename or remove one of the two lessons.",
+                )
             seen.add(key)

@@ -17,6 +17,8 @@ _ACTIVE: tuple[JobStatus, ...] = ("queued", "running")
 _MAX_ID = 2**31 - 1
 _INTERRUPTED = "Interrupted: the process that ran this job has stopped. Start the ingestion again to continue."
 
+_COUNTER_ADVICE = "Report a bug: the counters of this job are wrong."
+
 
 def _now() -> datetime:
     return datetime.now(UTC)
@@ -153,7 +155,7 @@ def _end_time(at: datetime) -> ColumnElement[Any]:
 def _check_counters(job: IngestionJob) -> None:
     for name, count in job_counters(job).items():
         if count < 0:
-            raise InvalidInput(f"{name} of job {job.job_id} is {count}; it must be 0 or more.")
+            raise InvalidInput(f"{name} of job {job.job_id} is {count}; it must be 0 or more.", advice=_COUNTER_ADVICE)
 
 
 def _check_totals(job: IngestionJob) -> None:
@@ -161,11 +163,13 @@ def _check_totals(job: IngestionJob) -> None:
         raise InvalidInput(
             f"Job {job.job_id} cannot be completed: {job.files_processed} files processed and "
             f"{job.files_skipped} skipped do not add up to {job.total_files} files.",
+            advice=_COUNTER_ADVICE,
         )
     if job.files_failed > job.files_skipped:
         raise InvalidInput(
             f"Job {job.job_id} cannot be completed: {job.files_failed} files failed, but only "
-            f"{job.files_skipped} were skipped."
+            f"{job.files_skipped} were skipped.",
+            advice=_COUNTER_ADVICE,
         )
 
 
