@@ -1,4 +1,4 @@
-"""Which pages of a live site are asked for: robots.txt and sitemaps."""
+"""Which pages of a live site are requested: robots.txt and sitemaps."""
 
 import gzip
 import itertools
@@ -23,7 +23,7 @@ from tests.support.small_sites import (
 pytestmark = pytest.mark.anyio
 
 
-async def test_pages_that_robots_txt_forbids_are_not_asked_for(tmp_path: Path) -> None:
+async def test_pages_that_robots_txt_forbids_are_not_requested(tmp_path: Path) -> None:
     rules = robots("User-agent: *", "Disallow: /", "", "User-agent: bookwise", "Disallow: /secret")
     async with routed(site("open", "secret") | {"/robots.txt": rules}) as server:
         report = await mirror(server.url, tmp_path, options=LOCAL)
@@ -160,7 +160,7 @@ async def test_an_endless_chain_of_sitemaps_is_cut(tmp_path: Path) -> None:
             await mirror(server.url, tmp_path, options=LOCAL)
 
 
-async def test_addresses_on_other_hosts_or_that_are_none_are_not_asked_for(tmp_path: Path) -> None:
+async def test_addresses_on_other_hosts_or_that_are_none_are_not_requested(tmp_path: Path) -> None:
     async with routed({"/": page("Canary")}) as canary:
         names = ("/a", canary.url, "http://2130706433/", "file:///etc/passwd", "http://169.254.169.254/x")
         async with routed(site("a") | {"/sitemap.xml": sitemap(*names)}) as server:

@@ -116,12 +116,12 @@ async def test_a_busy_service_is_asked_again_after_the_wait_it_asks_for() -> Non
 
 
 async def test_a_refused_key_is_a_setting_to_mend_and_is_never_shown() -> None:
-    refused = Reply(status=401, json={"error": {"message": f"Incorrect key: {KEY.get_secret_value()}"}})
-    async with scripted(refused) as server, embedder(server) as openai:
+    rejection = Reply(status=401, json={"error": {"message": f"Incorrect key: {KEY.get_secret_value()}"}})
+    async with scripted(rejection) as server, embedder(server) as openai:
         with pytest.raises(Misconfigured, match="OPENAI_API_KEY") as caught:
             await openai.embed_texts(["loops"])
-    shown = f"{caught.value} {caught.value.advice} {caught.value!r} {openai!r} {vars(openai)}"
-    assert KEY.get_secret_value() not in shown
+    output = f"{caught.value} {caught.value.advice} {caught.value!r} {openai!r} {vars(openai)}"
+    assert KEY.get_secret_value() not in output
 
 
 async def test_an_address_the_service_does_not_know_names_its_setting() -> None:

@@ -146,8 +146,8 @@ async def test_a_service_that_does_not_finish_in_time_is_given_up(silence: Reply
 
 @pytest.mark.parametrize("status", [400, 404, 422, 302, 413])
 async def test_a_request_the_service_refuses_is_not_sent_again(status: int) -> None:
-    refused = Reply(status=status, body=b"secret detail", headers={"Location": "/elsewhere"})
-    async with scripted(refused) as server, service(server.url) as client:
+    rejection = Reply(status=status, body=b"secret detail", headers={"Location": "/elsewhere"})
+    async with scripted(rejection) as server, service(server.url) as client:
         with pytest.raises((EmbedderUnavailable, Misconfigured), match=f"HTTP {status}") as caught:
             await client.vectors(["one"], payload)
     assert "secret detail" not in str(caught.value)
@@ -173,8 +173,8 @@ async def test_a_cookie_is_never_sent_back() -> None:
 
 @pytest.mark.parametrize("status", [401, 403])
 async def test_a_key_that_is_not_accepted_is_a_setting_to_mend(status: int) -> None:
-    refused = Reply(status=status, json={"error": f"bad key {KEY}"})
-    async with scripted(refused) as server, service(server.url) as client:
+    rejection = Reply(status=status, json={"error": f"bad key {KEY}"})
+    async with scripted(rejection) as server, service(server.url) as client:
         with pytest.raises(Misconfigured) as caught:
             await client.vectors(["one"], payload)
     assert "TEST_API_KEY" in caught.value.message

@@ -47,6 +47,6 @@ def test_a_normalized_score_lies_between_0_and_1() -> None:
 
 
 def test_more_unknown_words_lower_the_score_of_the_same_chunk() -> None:
-    known = normalized_score(2.0, maximum_score([1.0, 1.0], 10))
+    undiluted = normalized_score(2.0, maximum_score([1.0, 1.0], 10))
     diluted = normalized_score(2.0, maximum_score([1.0, 1.0, None], 10))
-    assert diluted < known
+    assert diluted < undiluted

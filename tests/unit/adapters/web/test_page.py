@@ -102,9 +102,9 @@ def test_a_page_made_to_be_slow_takes_twice_the_time_for_twice_the_bytes(piece: 
     ],
 )
 def test_a_page_in_another_encoding_is_kept_as_utf8(content_type: str, page: bytes) -> None:
-    kept = utf8(page, content_type)
-    assert kept.startswith(codecs.BOM_UTF8)
-    assert kept.decode("utf-8-sig").endswith(("größer “so”", "語"))
+    converted = utf8(page, content_type)
+    assert converted.startswith(codecs.BOM_UTF8)
+    assert converted.decode("utf-8-sig").endswith(("größer “so”", "語"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What sitemap files list, and which of them are not read."""
+"""Reading sitemap files, and rejecting unsafe ones."""
 
 import time
 
@@ -44,7 +44,7 @@ def test_a_sitemap_without_a_namespace_is_read_too() -> None:
     assert entries("<urlset><url><loc>a.html</loc></url></urlset>").pages == ("https://lessons.example/book/a.html",)
 
 
-def test_an_entry_that_is_no_address_is_handed_on_to_be_refused() -> None:
+def test_an_entry_that_is_no_address_is_passed_on_and_rejected_later() -> None:
     assert entries("<urlset><url><loc>http://x:y</loc></url></urlset>").pages
 
 
@@ -59,7 +59,7 @@ def test_an_entry_that_is_no_address_is_handed_on_to_be_refused() -> None:
     ],
     ids=["entities", "entities in UTF-16", "external", "parameter entity", "html"],
 )
-def test_a_document_type_is_refused_before_anything_unfolds(body: str | bytes) -> None:
+def test_a_document_type_is_refused_before_its_entities_expand(body: str | bytes) -> None:
     started = time.thread_time()
     with pytest.raises(BadSource, match="document type"):
         entries(body)
@@ -88,7 +88,7 @@ def test_xml_that_is_no_sitemap_lists_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "base"),
+    ("address", "base"),
     [
         ("https://lessons.example", "https://lessons.example/"),
         ("https://lessons.example/book", "https://lessons.example/book/"),
@@ -96,8 +96,8 @@ def test_xml_that_is_no_sitemap_lists_nothing() -> None:
         ("https://lessons.example/book/", "https://lessons.example/book/"),
     ],
 )
-def test_a_book_is_what_stands_below_its_address(given: str, base: str) -> None:
-    assert str(scope_of(given).base) == base
+def test_a_book_is_everything_below_its_address(address: str, base: str) -> None:
+    assert str(scope_of(address).base) == base
 
 
 def test_a_page_belongs_to_the_book_by_host_port_and_folder() -> None:
