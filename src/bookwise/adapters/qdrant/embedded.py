@@ -185,7 +185,7 @@ class EmbeddedIndex:
                 ref=ref,
                 lesson=lesson_of(ref),
                 cosine=cosine,
-                lexical=lexical.normalized_score(scores.get(ref, 0.0), maximum),
+                lexical=lexical.normalize_score(scores.get(ref, 0.0), maximum),
             )
             for ref, cosine in cosines.items()
         ]

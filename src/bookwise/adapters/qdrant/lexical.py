@@ -48,6 +48,6 @@ def maximum_score(idfs: Iterable[float | None], chunk_count: int) -> float:
     return max(total * (SATURATION + 1), _SMALLEST_MAXIMUM)
 
 
-def normalized_score(score: float, maximum: float) -> float:
+def normalize_score(score: float, maximum: float) -> float:
     """The raw score as a share of the maximum, at most 1. Comparable between queries and books."""
     return min(1.0, score / maximum)

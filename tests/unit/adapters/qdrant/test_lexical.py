@@ -7,7 +7,7 @@ import pytest
 from bookwise.adapters.qdrant.lexical import (
     lexical_text,
     maximum_score,
-    normalized_score,
+    normalize_score,
     term_idf,
     unknown_term_idf,
 )
@@ -40,13 +40,13 @@ def test_the_maximum_is_positive_without_terms() -> None:
     assert maximum_score([0.0], 0) > 0
 
 
-def test_a_normalized_score_lies_between_0_and_1() -> None:
-    assert normalized_score(0.0, 2.0) == 0.0
-    assert normalized_score(0.5, 2.0) == 0.25
-    assert normalized_score(2.1, 2.0) == 1.0
+def test_a_normalize_score_lies_between_0_and_1() -> None:
+    assert normalize_score(0.0, 2.0) == 0.0
+    assert normalize_score(0.5, 2.0) == 0.25
+    assert normalize_score(2.1, 2.0) == 1.0
 
 
 def test_more_unknown_words_lower_the_score_of_the_same_chunk() -> None:
-    undiluted = normalized_score(2.0, maximum_score([1.0, 1.0], 10))
-    diluted = normalized_score(2.0, maximum_score([1.0, 1.0, None], 10))
+    undiluted = normalize_score(2.0, maximum_score([1.0, 1.0], 10))
+    diluted = normalize_score(2.0, maximum_score([1.0, 1.0, None], 10))
     assert diluted < undiluted
