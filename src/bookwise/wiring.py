@@ -237,7 +237,7 @@ async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIte
                 _key(settings.openai_api_key, "OPENAI_API_KEY", "BOOKWISE_EMBEDDER=openai"),
                 base_url=settings.openai_base_url,
                 model=settings.openai_embedding_model,
-                patience=_patience(settings),
+                timeouts=_patience(settings),
             ) as openai:
                 yield openai
         case "cohere":
@@ -247,7 +247,7 @@ async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIte
                 _key(settings.cohere_api_key, "COHERE_API_KEY", "BOOKWISE_EMBEDDER=cohere"),
                 base_url=settings.cohere_base_url,
                 model=settings.cohere_model,
-                patience=_patience(settings),
+                timeouts=_patience(settings),
             ) as cohere:
                 yield cohere
 

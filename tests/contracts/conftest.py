@@ -1,4 +1,4 @@
-"""The only place that knows the backends: each fixture here is one port, once for every backend."""
+"""The only place that knows the backends. Each fixture is one port, run for every backend."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The promises of ports.Catalog."""
+"""What the port `Catalog` promises."""
 
 from dataclasses import replace
 from datetime import timedelta, timezone
@@ -82,9 +82,9 @@ async def test_a_record_comes_back_exactly_with_its_time_in_utc(catalog: Catalog
         ingested_at=local,
     )
     await catalog.activate([odd])
-    [found] = await catalog.records("robots")
-    assert found == odd
-    assert found.ingested_at.utcoffset() == timedelta(0)
+    [stored] = await catalog.records("robots")
+    assert stored == odd
+    assert stored.ingested_at.utcoffset() == timedelta(0)
 
 
 async def test_a_lesson_with_the_same_source_file_is_replaced(catalog: Catalog) -> None:

@@ -1,4 +1,4 @@
-"""What a catalog promises to readers while others write: whole snapshots, never a stale one."""
+"""What a catalog promises to readers during writes: complete snapshots, never stale ones."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,34 +19,34 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-class SlowToAnswer(Database):
-    """A database whose answers arrive only when told to, as over a slow wire."""
+class SlowDatabase(Database):
+    """A database whose read results arrive only after a signal, as over a slow network."""
 
     def __init__(self, real: Database) -> None:
         super().__init__(real.runner, real.address)
-        self.asked = anyio.Semaphore(0)
+        self.reads = anyio.Semaphore(0)
         self.answer = anyio.Event()
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        found = await super().read(work, *args, **kwargs)
-        self.asked.release()
+        result = await super().read(work, *args, **kwargs)
+        self.reads.release()
         await self.answer.wait()
-        return found
+        return result
 
 
 async def test_lessons_of_another_index_are_not_live_until_activated_in_this_one(database: Database) -> None:
-    lost = SqlCatalog(database, index_id="lost", exclusive=False)
-    await lost.register(ROBOTS)
-    await lost.activate([record("loops"), record("arrays")])
+    other_index = SqlCatalog(database, index_id="lost", exclusive=False)
+    await other_index.register(ROBOTS)
+    await other_index.activate([record("loops"), record("arrays")])
     rebuilt = SqlCatalog(database, index_id="rebuilt", exclusive=False)
     assert await revisions(rebuilt) == set()
     assert await rebuilt.records("robots") == []
     await rebuilt.activate([record("loops", "r2"), record("other", lesson_id="id-arrays")])
     assert await revisions(rebuilt) == {"loops-r2", "other-r1"}
-    assert await revisions(lost) == {"loops-r1", "arrays-r1"}, "readers of the other index are served meanwhile"
+    assert await revisions(other_index) == {"loops-r1", "arrays-r1"}, "readers of the other index are served meanwhile"
     await rebuilt.register(ROBOTS)
     assert await revisions(rebuilt) == {"loops-r2", "other-r1"}
-    assert await revisions(lost) == set(), "and move over all at once"
+    assert await revisions(other_index) == set(), "and switch over all at once"
 
 
 async def test_a_shared_catalog_sees_what_another_process_changed(database: Database) -> None:
@@ -79,14 +79,14 @@ async def test_an_exclusive_catalog_answers_live_and_book_without_asking_the_dat
 
 @pytest.mark.parametrize("exclusive", [True, False])
 async def test_an_answer_that_a_change_overtook_is_not_remembered(database: Database, exclusive: bool) -> None:
-    slow = SlowToAnswer(database)
+    slow = SlowDatabase(database)
     catalog = SqlCatalog(slow, index_id="i", exclusive=exclusive)
     await catalog.register(ROBOTS)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(catalog.book, "robots")
         tasks.start_soon(catalog.live, "robots")
         for _ in ("book", "live"):
-            await slow.asked.acquire()
+            await slow.reads.acquire()
         await catalog.activate([record("loops")])
         await catalog.register(replace(ROBOTS, title="New"))
         slow.answer.set()

@@ -1,4 +1,4 @@
-"""The reading side of the catalog, held against both that keep it: the catalog itself and the quick reader."""
+"""What the port `CatalogReader` promises, checked for the catalog and for the SQLite reader."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -36,36 +36,36 @@ async def catalog(tmp_path: Path) -> AsyncIterator[Catalog]:
         yield SqlCatalog(database, index_id="i", exclusive=True)
 
 
-@pytest.fixture(params=["catalog", "sqlite-shelf"])
-def shelf(request: pytest.FixtureRequest, catalog: Catalog, tmp_path: Path) -> CatalogReader:
+@pytest.fixture(params=["catalog", "sqlite-reader"])
+def reader(request: pytest.FixtureRequest, catalog: Catalog, tmp_path: Path) -> CatalogReader:
     return catalog if request.param == "catalog" else SqliteCatalogReader(tmp_path / "bookwise.db", index_id="i")
 
 
-async def test_books_come_back_as_they_were_registered(shelf: CatalogReader, catalog: Catalog) -> None:
+async def test_books_come_back_as_they_were_registered(reader: CatalogReader, catalog: Catalog) -> None:
     other = replace(ROBOTS, id="another", calibration=None, modules=())
     await catalog.register(ROBOTS)
     await catalog.register(other)
-    assert await shelf.books() == [other, ROBOTS]
-    assert await shelf.book("book") == ROBOTS
+    assert await reader.books() == [other, ROBOTS]
+    assert await reader.book("book") == ROBOTS
 
 
-async def test_an_absent_book_is_named(shelf: CatalogReader) -> None:
+async def test_an_absent_book_is_not_found_by_name(reader: CatalogReader) -> None:
     with pytest.raises(NotFound, match="'ghost'"):
-        await shelf.book("ghost")
-    assert (await shelf.live("ghost")).revisions == frozenset()
+        await reader.book("ghost")
+    assert (await reader.live("ghost")).revisions == frozenset()
 
 
 async def test_what_is_live_is_what_was_activated_in_this_index(
-    shelf: CatalogReader, catalog: Catalog, tmp_path: Path
+    reader: CatalogReader, catalog: Catalog, tmp_path: Path
 ) -> None:
     await catalog.register(ROBOTS)
-    await catalog.activate([record("loops", "r1", chunks("loops", "r1", "A loop repeats what it is told."))])
-    assert (await shelf.live("book")).revisions == {"r1"}
+    await catalog.activate([record("loops", "r1", chunks("loops", "r1", "A loop repeats its body."))])
+    assert (await reader.live("book")).revisions == {"r1"}
     elsewhere = SqliteCatalogReader(tmp_path / "bookwise.db", index_id="lost")
     assert (await elsewhere.live("book")).revisions == frozenset()
 
 
-async def test_the_quick_reader_steps_aside_for_what_it_does_not_know(tmp_path: Path, catalog: Catalog) -> None:
+async def test_the_sqlite_reader_is_not_used_for_absent_or_damaged_files(tmp_path: Path, catalog: Catalog) -> None:
     assert SqliteCatalogReader(tmp_path / "bookwise.db", index_id="i").is_current
     assert not SqliteCatalogReader(tmp_path / "absent.db", index_id="i").is_current
     (tmp_path / "damaged.db").write_bytes(b"not a database at all" * 100)

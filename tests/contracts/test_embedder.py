@@ -1,4 +1,4 @@
-"""What the port `Embedder` promises, held against every embedder."""
+"""What the port `Embedder` promises, checked for every embedder."""
 
 import hashlib
 import math
@@ -77,7 +77,7 @@ async def embedder(request: pytest.FixtureRequest) -> AsyncIterator[Embedder]:
 
 
 def numbers(text: str, size: int) -> list[float]:
-    """What a service could send for a text: any numbers, of any length, always the same."""
+    """A vector that a service could return for a text: any numbers of any length, always the same."""
     stream = hashlib.shake_256(text.encode()).digest(size)
     return [byte - 127.5 for byte in stream]
 
@@ -97,12 +97,12 @@ async def test_no_text_has_no_vector(embedder: Embedder) -> None:
     assert await embedder.embed_texts([]) == []
 
 
-async def test_a_text_has_the_same_vector_today_and_tomorrow(embedder: Embedder) -> None:
+async def test_a_text_has_the_same_vector_every_time(embedder: Embedder) -> None:
     assert await embedder.embed_texts(TEXTS) == await embedder.embed_texts(TEXTS)
     assert await embedder.embed_query(TEXTS[0]) == await embedder.embed_query(TEXTS[0])
 
 
-async def test_a_text_has_the_same_vector_whatever_stands_beside_it(embedder: Embedder) -> None:
+async def test_a_text_has_the_same_vector_whatever_texts_are_sent_with_it(embedder: Embedder) -> None:
     forward = await embedder.embed_texts(TEXTS)
     assert await embedder.embed_texts(TEXTS[::-1]) == forward[::-1]
     assert forward[0] == forward[-1]

@@ -1,13 +1,15 @@
-"""The promise of the LessonIndex port, held against every backend."""
+"""What the port `LessonIndex` promises, checked for every backend."""
 
+import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bookwise.adapters.qdrant.embedded import open_index
-from bookwise.domain.books import Audience
+from bookwise.domain.books import Audience, Chunk
 from bookwise.domain.search import Filter
 from bookwise.ports import LessonIndex
 from tests.support.builders import chunks, embedded
@@ -23,16 +25,16 @@ OTHER = "A service answers one request with one response."
 
 @pytest.fixture(params=["qdrant-embedded"])
 async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
-    """Opens the same index again and again, each time closing it first."""
+    """A function that opens the index, after closing it if it is open."""
     async with AsyncExitStack() as stack:
         opened = AsyncExitStack()
         stack.push_async_callback(lambda: opened.aclose())
 
-        async def again() -> LessonIndex:
+        async def open_again() -> LessonIndex:
             await opened.aclose()
             return await opened.enter_async_context(open_index(tmp_path / "index", size=2))
 
-        yield again
+        yield open_again
 
 
 @pytest.fixture
@@ -41,8 +43,8 @@ async def index(reopen: Open) -> LessonIndex:
 
 
 async def texts(index: LessonIndex, vector: tuple[float, float], words: str = "zzz", **within: object) -> list[str]:
-    found = await index.nearest(vector, words, within=Filter(book_id="book", **within), limit=10)  # type: ignore[arg-type]
-    ranked = sorted(found, key=lambda c: -c.cosine)
+    hits = await index.nearest(vector, words, within=Filter(book_id="book", **within), limit=10)  # type: ignore[arg-type]
+    ranked = sorted(hits, key=lambda c: -c.cosine)
     return [c.text.splitlines()[-1] for c in await index.read([c.ref for c in ranked]) if c]
 
 
@@ -54,19 +56,29 @@ async def test_what_is_staged_is_found_by_meaning_nearest_first(index: LessonInd
 
 async def test_what_is_staged_is_found_by_its_words(index: LessonIndex) -> None:
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, EAST))
-    found = await index.nearest(EAST, "which answers a request?", within=Filter(book_id="book"), limit=10)
-    best = max(found, key=lambda c: c.lexical)
+    hits = await index.nearest(EAST, "which answers a request?", within=Filter(book_id="book"), limit=10)
+    best = max(hits, key=lambda c: c.lexical)
     (chunk,) = await index.read([best.ref])
     assert chunk is not None
     assert OTHER in chunk.text
     assert 0 < best.lexical <= 1
 
 
-async def test_every_candidate_has_both_scores_and_comes_once(index: LessonIndex) -> None:
+async def test_the_best_by_meaning_and_the_best_by_words_each_come_once_with_both_scores(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER, "Unrelated."), EAST, BETWEEN, NORTH))
+    hits = await index.nearest(EAST, "request response", within=Filter(book_id="book"), limit=1)
+    by_meaning, by_words = sorted(hits, key=lambda hit: -hit.cosine)
+    assert by_meaning.cosine == pytest.approx(1.0)
+    assert by_meaning.lexical == 0
+    assert by_words.cosine == pytest.approx(0.6)
+    assert by_words.lexical > 0
+
+
+async def test_a_chunk_that_is_best_by_meaning_and_by_words_comes_once(index: LessonIndex) -> None:
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
-    found = await index.nearest(BETWEEN, "request response", within=Filter(book_id="book"), limit=1)
-    assert len({c.ref for c in found}) == len(found)
-    assert sorted(round(c.cosine, 5) for c in found) in ([0.8], [0.6, 0.8])
+    (hit,) = await index.nearest(BETWEEN, "request response", within=Filter(book_id="book"), limit=1)
+    assert hit.cosine == pytest.approx(0.8)
+    assert hit.lexical > 0
 
 
 async def test_lexical_scores_are_absolute(index: LessonIndex) -> None:
@@ -74,8 +86,8 @@ async def test_lexical_scores_are_absolute(index: LessonIndex) -> None:
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
 
     async def best(words: str) -> float:
-        found = await index.nearest(EAST, words, within=Filter(book_id="book"), limit=5)
-        return max(c.lexical for c in found)
+        hits = await index.nearest(EAST, words, within=Filter(book_id="book"), limit=5)
+        return max(hit.lexical for hit in hits)
 
     assert await best("request response") > 2 * await best("request xylophone pancake volcano")
     assert await best("xylophone") == 0
@@ -89,7 +101,7 @@ async def test_staging_twice_is_the_same_as_once(index: LessonIndex) -> None:
     assert len(await texts(index, EAST)) == 2
 
 
-async def test_revisions_of_one_lesson_stand_side_by_side(index: LessonIndex) -> None:
+async def test_revisions_of_one_lesson_are_stored_separately(index: LessonIndex) -> None:
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
     await index.stage(embedded(chunks("loops", "r2", TEXT), EAST))
     assert await index.revisions("book") == {"r1": 2, "r2": 1}
@@ -106,7 +118,7 @@ async def test_removing_a_revision_leaves_the_others(index: LessonIndex) -> None
     assert await index.remove("book", []) == 0
 
 
-async def test_books_are_apart(index: LessonIndex) -> None:
+async def test_books_are_separate(index: LessonIndex) -> None:
     await index.stage(embedded(chunks("loops", "r1", TEXT), EAST))
     await index.stage(embedded(chunks("loops", "r1", TEXT, book_id="other"), EAST))
     assert len(await texts(index, EAST)) == 1
@@ -117,23 +129,23 @@ async def test_books_are_apart(index: LessonIndex) -> None:
     assert await index.lesson("other", ours.lesson_id) == []
 
 
-async def test_books_are_apart_whichever_was_alone_before(index: LessonIndex) -> None:
-    async def found(book_id: str) -> int:
+async def test_books_stay_separate_when_another_book_is_added_or_removed(index: LessonIndex) -> None:
+    async def hit_count(book_id: str) -> int:
         return len(await index.nearest(EAST, TEXT, within=Filter(book_id=book_id), limit=10))
 
     await index.stage(embedded(chunks("loops", "r1", TEXT), EAST))
-    assert (await found("book"), await found("other")) == (1, 0)
+    assert (await hit_count("book"), await hit_count("other")) == (1, 0)
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER, book_id="other"), EAST, NORTH))
-    assert (await found("book"), await found("other")) == (1, 2)
+    assert (await hit_count("book"), await hit_count("other")) == (1, 2)
     await index.remove("book", ["r1"])
-    assert (await found("book"), await found("other")) == (0, 2)
+    assert (await hit_count("book"), await hit_count("other")) == (0, 2)
     await index.stage(embedded(chunks("loops", "r2", TEXT), EAST))
-    assert (await found("book"), await found("other")) == (1, 2)
+    assert (await hit_count("book"), await hit_count("other")) == (1, 2)
 
 
 @pytest.mark.parametrize("words", ["topic messages", "topic messages of zebras"])
 async def test_word_statistics_belong_to_one_book(index: LessonIndex, words: str) -> None:
-    """What is common in another book may be rare in this one, and how much a strange word counts is its matter too."""
+    """Another book changes neither the weight of the words of this book nor the weight of unknown words."""
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
     before = await index.nearest(EAST, words, within=Filter(book_id="book"), limit=5)
     many = chunks("topics", "r9", *(f"topic {n} topic messages topic" for n in range(30)), book_id="other")
@@ -142,17 +154,42 @@ async def test_word_statistics_belong_to_one_book(index: LessonIndex, words: str
     assert {c.ref: round(c.lexical, 4) for c in before} == {c.ref: round(c.lexical, 4) for c in after}
 
 
+@pytest.mark.parametrize("words", ["topic messages", "topic messages of zebras"])
+async def test_word_statistics_leave_out_removed_chunks(reopen: Open, words: str) -> None:
+    """A word that was common in the old revision and is rare in the new one counts as rare right after a re-ingest."""
+
+    async def scores(index: LessonIndex) -> dict[int, float]:
+        hits = await index.nearest(EAST, words, within=Filter(book_id="book"), limit=5)
+        return {hit.ref: round(hit.lexical, 4) for hit in hits}
+
+    index = await reopen()
+    old = chunks("loops", "r1", *(f"topic {number} carries messages" for number in range(30)))
+    await index.stage(embedded(old, *[EAST] * 30))
+    await index.stage(embedded(chunks("loops", "r2", TEXT, *[OTHER] * 9), *[EAST] * 10))
+    await index.remove("book", ["r1"])
+    assert await scores(index) == await scores(await reopen())
+
+
 async def test_a_lesson_comes_back_whole_and_in_order(index: LessonIndex) -> None:
-    made = chunks("loops", "r1", *(f"{TEXT} Number {n}." for n in range(30)))
-    await index.stage(embedded(tuple(reversed(made)), *[EAST] * 30))
-    assert await index.lesson("book", made[0].lesson_id) == [_stored(c) for c in made]
+    lesson_chunks = chunks("loops", "r1", *(f"{TEXT} Number {n}." for n in range(30)))
+    await index.stage(embedded(tuple(reversed(lesson_chunks)), *[EAST] * 30))
+    assert await index.lesson("book", lesson_chunks[0].lesson_id) == [_stored(c) for c in lesson_chunks]
+
+
+async def test_a_lesson_has_the_chunks_of_every_revision_sorted_by_revision_and_index(index: LessonIndex) -> None:
+    new, old = chunks("loops", "r2", TEXT, OTHER), chunks("loops", "r1", OTHER, TEXT)
+    await index.stage(embedded(new, EAST, NORTH))
+    await index.stage(embedded(old, NORTH, EAST))
+    stored = await index.lesson("book", new[0].lesson_id)
+    assert [(chunk.revision, chunk.index) for chunk in stored] == [("r1", 0), ("r1", 1), ("r2", 0), ("r2", 1)]
 
 
 async def test_a_chunk_comes_back_as_it_was(index: LessonIndex) -> None:
     audience = Audience(hardware_tier=3, proficiency_level="C1", layer="L4")
-    (made,) = chunks("loops", "r1", TEXT, audience=audience)
-    await index.stage(embedded((made,), EAST))
-    assert await index.chunk(None, made.id) == [_stored(made)]
+    (chunk,) = chunks("loops", "r1", TEXT, audience=audience)
+    await index.stage(embedded((chunk,), EAST))
+    assert await index.chunk(None, chunk.id) == [_stored(chunk)]
+    assert await index.chunk("book", chunk.id) == [_stored(chunk)]
 
 
 async def test_reading_what_was_removed_gives_nothing(index: LessonIndex) -> None:
@@ -173,11 +210,14 @@ async def test_filters_admit_only_what_they_name(index: LessonIndex) -> None:
 
 
 async def test_vectors_come_back_as_stored(index: LessonIndex) -> None:
-    made = chunks("loops", "r1", TEXT, OTHER)
-    await index.stage(embedded(made, EAST, BETWEEN))
-    found = await index.vectors("book", [c.id for c in made])
-    assert found[made[0].id] == pytest.approx(EAST)
-    assert found[made[1].id] == pytest.approx(BETWEEN)
+    lesson_chunks = chunks("loops", "r1", TEXT, OTHER)
+    await index.stage(embedded(lesson_chunks, EAST, BETWEEN))
+    ids = [chunk.id for chunk in lesson_chunks]
+    vectors = await index.vectors("book", ids)
+    assert vectors[ids[0]] == pytest.approx(EAST)
+    assert vectors[ids[1]] == pytest.approx(BETWEEN)
+    assert await index.vectors("other", ids) == {}
+    assert await index.vectors("book", []) == {}
 
 
 async def test_what_was_staged_is_there_after_reopening(reopen: Open) -> None:
@@ -189,20 +229,43 @@ async def test_what_was_staged_is_there_after_reopening(reopen: Open) -> None:
     assert await texts(index, EAST) == [TEXT, OTHER]
 
 
+async def test_what_was_removed_is_gone_after_reopening(reopen: Open) -> None:
+    index = await reopen()
+    await index.stage(embedded(chunks("loops", "r1", TEXT), EAST))
+    await index.stage(embedded(chunks("loops", "r2", OTHER), NORTH))
+    await index.remove("book", ["r1"])
+    index = await reopen()
+    assert await index.revisions("book") == {"r2": 1}
+    assert await texts(index, EAST) == [OTHER]
+
+
+async def test_an_index_rebuilt_from_nothing_has_another_id(reopen: Open, tmp_path: Path) -> None:
+    identity = (await reopen()).id
+    shutil.rmtree(tmp_path / "index")
+    assert (await reopen()).id != identity
+
+
 async def test_an_empty_index_finds_nothing(index: LessonIndex) -> None:
     assert await texts(index, EAST, words="anything at all") == []
     assert await index.revisions("book") == {}
     await index.stage([])
 
 
-def _stored(chunk):  # type: ignore[no-untyped-def]
-    from dataclasses import replace
-
+def _stored(chunk: Chunk) -> Chunk:
+    """The chunk as it is read back: without the text it was embedded from."""
     return replace(chunk, embedding_text="")
 
 
-async def test_words_that_stand_nowhere_in_the_book_are_unknown_whatever_their_ending(index: LessonIndex) -> None:
+async def test_words_in_no_chunk_of_the_book_are_unknown_whatever_their_ending(index: LessonIndex) -> None:
     await index.stage(embedded(chunks("loops", "r1", "A loop repeats its body until the condition fails."), EAST))
     assert await index.unknown("book", ["Loops", "repeated", "gondola", "conditions"]) == {"gondola"}
     assert await index.unknown("another", ["loops"]) == {"loops"}
     assert await index.unknown("book", []) == frozenset()
+
+
+async def test_words_of_removed_chunks_are_unknown(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT), EAST))
+    await index.stage(embedded(chunks("loops", "r2", OTHER), EAST))
+    assert await index.unknown("book", ["publishers", "service"]) == frozenset()
+    await index.remove("book", ["r1"])
+    assert await index.unknown("book", ["publishers", "service"]) == {"publishers"}

@@ -1,4 +1,4 @@
-"""The promises of ports.JobStore."""
+"""What the port `JobStore` promises."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -120,7 +120,7 @@ def every_change(jobs: JobStore, job: IngestionJob) -> dict[str, Change]:
         ("failed", set()),
     ],
 )
-async def test_only_the_drawn_transitions_exist(jobs: JobStore, status: str, allowed: set[str]) -> None:
+async def test_only_the_documented_transitions_exist(jobs: JobStore, status: str, allowed: set[str]) -> None:
     for name in ("start", "progress", "finish", "fail", "requeue"):
         job = await job_that_is(jobs, status, book_id=name)
         change = every_change(jobs, job)[name]
@@ -145,9 +145,9 @@ async def job_that_is(jobs: JobStore, status: str, *, book_id: str) -> Ingestion
 
 async def test_a_book_has_one_job_at_a_time(jobs: JobStore) -> None:
     job = await jobs.open("robots", "full", "")
-    with pytest.raises(JobAlreadyRunning, match=f"job {job.job_id}") as refused:
+    with pytest.raises(JobAlreadyRunning, match=f"job {job.job_id}") as caught:
         await jobs.open("robots", "incremental", "")
-    assert refused.value.advice
+    assert caught.value.advice
     await jobs.start(job.job_id)
     with pytest.raises(JobAlreadyRunning, match=f"job {job.job_id}"):
         await jobs.open("robots", "incremental", "")
@@ -158,23 +158,23 @@ async def test_a_book_has_one_job_at_a_time(jobs: JobStore) -> None:
     assert again.job_id > other.job_id
 
 
-async def test_of_many_who_open_at_once_one_gets_the_job(jobs: JobStore) -> None:
+async def test_of_many_concurrent_opens_one_gets_the_job(jobs: JobStore) -> None:
     opened: list[IngestionJob] = []
-    refused: list[JobAlreadyRunning] = []
+    conflicts: list[JobAlreadyRunning] = []
 
     async def attempt() -> None:
         try:
             opened.append(await jobs.open("robots", "full", ""))
         except JobAlreadyRunning as error:
-            refused.append(error)
+            conflicts.append(error)
 
     async with anyio.create_task_group() as tasks:
         for _ in range(10):
             tasks.start_soon(attempt)
-    assert (len(opened), len(refused)) == (1, 9)
+    assert (len(opened), len(conflicts)) == (1, 9)
 
 
-async def test_of_one_who_finishes_and_one_who_fails_a_job_one_wins(jobs: JobStore) -> None:
+async def test_of_a_concurrent_finish_and_fail_one_wins(jobs: JobStore) -> None:
     for number in range(10):
         job = await running(jobs, f"book-{number}")
         won: list[IngestionJob] = []
@@ -231,11 +231,11 @@ async def test_the_given_time_of_completion_is_kept(jobs: JobStore) -> None:
 
 
 async def test_jobs_are_listed_newest_first(jobs: JobStore) -> None:
-    made = []
+    failed_jobs = []
     for number in range(5):
         job = await jobs.open("robots" if number % 2 else "rust", "full", "")
-        made.append(await jobs.fail(job.job_id, "x"))
-    newest_first = made[::-1]
+        failed_jobs.append(await jobs.fail(job.job_id, "x"))
+    newest_first = failed_jobs[::-1]
     assert await jobs.jobs() == newest_first
     assert await jobs.jobs(limit=2) == newest_first[:2]
     assert await jobs.jobs("robots") == [job for job in newest_first if job.book_id == "robots"]
@@ -252,7 +252,7 @@ async def test_a_list_of_no_jobs_cannot_be_asked_for(jobs: JobStore, limit: int)
 @pytest.mark.parametrize("job_id", [1, 0, -1, 2**31, 2**63, 10**30])
 async def test_an_absent_job_is_not_found(jobs: JobStore, job_id: int) -> None:
     ghost = IngestionJob(job_id=job_id, book_id="b", mode="full", status="running", queued_at=NOON)
-    for asked in (
+    for call in (
         jobs.job(job_id),
         jobs.outcomes(job_id),
         jobs.start(job_id),
@@ -262,10 +262,10 @@ async def test_an_absent_job_is_not_found(jobs: JobStore, job_id: int) -> None:
         jobs.progress(ghost, OUTCOMES),
     ):
         with pytest.raises(NotFound, match=str(job_id)):
-            await asked
+            await call
 
 
-async def test_jobs_of_a_process_that_is_gone_are_failed_and_can_be_opened_again(jobs: JobStore) -> None:
+async def test_jobs_of_a_stopped_process_are_failed_and_can_be_opened_again(jobs: JobStore) -> None:
     queued = await jobs.open("queued", "full", "")
     started = await running(jobs, "running")
     done = await jobs.finish(await running(jobs, "done"))
@@ -297,7 +297,7 @@ async def test_a_job_that_is_queued_again_has_done_nothing_yet_and_counts_its_at
     assert (done.status, done.attempt) == ("completed", 3)
 
 
-async def test_what_an_earlier_holder_left_behind_is_listed_oldest_first_and_nothing_else(database: Database) -> None:
+async def test_only_orphaned_jobs_of_this_holder_are_listed_oldest_first(database: Database) -> None:
     jobs, elsewhere = SqlJobs(database, holder="ours"), SqlJobs(database, holder="theirs")
     first = await running(jobs, "first")
     await running(elsewhere, "another holder's")
@@ -320,7 +320,7 @@ async def test_a_report_with_unstorable_characters_is_kept_with_escapes(jobs: Jo
 
 
 async def test_an_unreadable_book_id_is_refused_as_such(jobs: JobStore) -> None:
-    with pytest.raises(InvalidInput) as refused:
+    with pytest.raises(InvalidInput) as caught:
         await jobs.open("a\x00", "full", "")
-    assert isinstance(refused.value, BookwiseError)
+    assert isinstance(caught.value, BookwiseError)
     assert await jobs.jobs() == []

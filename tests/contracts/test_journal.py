@@ -1,4 +1,4 @@
-"""The promises of ports.Journal."""
+"""What the port `Journal` promises."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -55,19 +55,19 @@ def a_note(at: datetime, **facts: Any) -> AskedQuestion:
 
 async def test_a_note_comes_back_as_it_was_written(journal: Journal, threads: ThreadStore, clock: WallClock) -> None:
     thread = await threads.create(book_id="robots")
-    noted = a_note(clock.now, thread_id=thread.id)
-    refused = a_note(clock.now - timedelta(seconds=1), outcome="refused", reason="nothing-found", lessons=())
-    await journal.note(noted)
-    await journal.note(refused)
-    assert await journal.asked("robots", since=EVER) == [noted, refused]
+    entry = a_note(clock.now, thread_id=thread.id)
+    refusal = a_note(clock.now - timedelta(seconds=1), outcome="refused", reason="nothing-found", lessons=())
+    await journal.note(entry)
+    await journal.note(refusal)
+    assert await journal.asked("robots", since=EVER) == [entry, refusal]
 
 
 async def test_the_same_answer_is_not_noted_twice(journal: Journal, clock: WallClock) -> None:
-    noted = a_note(clock.now)
-    await journal.note(noted)
+    entry = a_note(clock.now)
+    await journal.note(entry)
     with pytest.raises(Conflict):
-        await journal.note(replace(noted, question="Something else?"))
-    assert await journal.asked("robots", since=EVER) == [noted]
+        await journal.note(replace(entry, question="Something else?"))
+    assert await journal.asked("robots", since=EVER) == [entry]
 
 
 @pytest.mark.parametrize("answer_id", ["", "abc", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "\x00", "é" * 36])
@@ -82,39 +82,39 @@ async def test_an_answer_whose_id_is_no_random_uuid_is_refused(
 async def test_a_rating_is_kept_with_its_moment_and_the_next_one_replaces_it(
     journal: Journal, clock: WallClock
 ) -> None:
-    noted = a_note(clock.now)
-    await journal.note(noted)
+    entry = a_note(clock.now)
+    await journal.note(entry)
     clock.move(60)
-    down = await journal.rate(noted.answer_id, "down", "It is seven.", owner=noted.owner)
-    assert down == replace(noted, thumb="down", comment="It is seven.", rated_at=clock.now)
+    down = await journal.rate(entry.answer_id, "down", "It is seven.", owner=entry.owner)
+    assert down == replace(entry, thumb="down", comment="It is seven.", rated_at=clock.now)
     clock.move(60)
-    up = await journal.rate(noted.answer_id.upper(), "up", owner=noted.owner)
-    assert up == replace(noted, thumb="up", comment="", rated_at=clock.now)
+    up = await journal.rate(entry.answer_id.upper(), "up", owner=entry.owner)
+    assert up == replace(entry, thumb="up", comment="", rated_at=clock.now)
     assert await journal.asked("robots", since=EVER) == [up]
 
 
 async def test_only_whoever_asked_may_rate_and_nobody_else_learns_of_the_answer(
     journal: Journal, clock: WallClock
 ) -> None:
-    noted = a_note(clock.now)
-    await journal.note(noted)
-    told = set()
-    strangers = [(noted.answer_id, "key_ba9876543210"), (noted.answer_id, ""), (str(uuid4()), noted.owner)]
-    malformed = [(text, noted.owner) for text in ("", "abc", "%", "\x00", "\ud800", "1" * 36, noted.answer_id + " ")]
-    unhyphenated = (noted.answer_id.replace("-", ""), noted.owner)
+    entry = a_note(clock.now)
+    await journal.note(entry)
+    messages = set()
+    strangers = [(entry.answer_id, "key_ba9876543210"), (entry.answer_id, ""), (str(uuid4()), entry.owner)]
+    malformed = [(text, entry.owner) for text in ("", "abc", "%", "\x00", "\ud800", "1" * 36, entry.answer_id + " ")]
+    unhyphenated = (entry.answer_id.replace("-", ""), entry.owner)
     for answer_id, owner in [*strangers, *malformed, unhyphenated]:
         with pytest.raises(NotFound) as raised:
             await journal.rate(answer_id, "down", "no", owner=owner)
-        told.add((raised.value.message, raised.value.advice))
-    assert len(told) == 1
-    assert await journal.asked("robots", since=EVER) == [noted]
+        messages.add((raised.value.message, raised.value.advice))
+    assert len(messages) == 1
+    assert await journal.asked("robots", since=EVER) == [entry]
 
 
 async def test_notes_come_newest_first_from_the_moment_on_for_one_book(journal: Journal, clock: WallClock) -> None:
-    noted = [a_note(clock.now + timedelta(hours=hour)) for hour in (2, 0, 3, 1)]
-    for one in [*noted, a_note(clock.now + timedelta(hours=2), book_id="rust")]:
+    entries = [a_note(clock.now + timedelta(hours=hour)) for hour in (2, 0, 3, 1)]
+    for one in [*entries, a_note(clock.now + timedelta(hours=2), book_id="rust")]:
         await journal.note(one)
-    newest_first = sorted(noted, key=lambda one: one.asked_at, reverse=True)
+    newest_first = sorted(entries, key=lambda one: one.asked_at, reverse=True)
     assert await journal.asked("robots", since=EVER) == newest_first
     assert await journal.asked("robots", since=clock.now + timedelta(hours=1)) == newest_first[:3]
     assert await journal.asked("robots", since=EVER, limit=2) == newest_first[:2]
@@ -126,31 +126,31 @@ async def test_notes_come_newest_first_from_the_moment_on_for_one_book(journal: 
 async def test_notes_of_one_moment_have_one_order(journal: Journal, clock: WallClock) -> None:
     for _ in range(10):
         await journal.note(a_note(clock.now))
-    found = await journal.asked("robots", since=EVER)
-    assert await journal.asked("robots", since=clock.now, limit=4) == found[:4]
+    entries = await journal.asked("robots", since=EVER)
+    assert await journal.asked("robots", since=clock.now, limit=4) == entries[:4]
 
 
 async def test_older_notes_are_forgotten_and_counted(journal: Journal, clock: WallClock) -> None:
-    kept = a_note(clock.now)
-    await journal.note(kept)
+    recent = a_note(clock.now)
+    await journal.note(recent)
     for days, book_id in [(1, "robots"), (2, "rust"), (90, "robots")]:
         await journal.note(a_note(clock.now - timedelta(days=days), book_id=book_id))
     assert await journal.forget(before=clock.now) == 3
     assert await journal.forget(before=clock.now) == 0
-    assert await journal.asked("robots", since=EVER) == [kept]
+    assert await journal.asked("robots", since=EVER) == [recent]
     assert await journal.asked("rust", since=EVER) == []
 
 
 async def test_a_deleted_thread_takes_its_notes_with_it(
     journal: Journal, threads: ThreadStore, clock: WallClock
 ) -> None:
-    deleted, kept = [await threads.create(book_id="robots") for _ in range(2)]
-    notes = [a_note(clock.now, thread_id=thread_id) for thread_id in (deleted.id, deleted.id, kept.id, None)]
+    deleted, recent = [await threads.create(book_id="robots") for _ in range(2)]
+    notes = [a_note(clock.now, thread_id=thread_id) for thread_id in (deleted.id, deleted.id, recent.id, None)]
     for one in notes:
         await journal.note(one)
     await threads.remove(deleted.id)
-    found = await journal.asked("robots", since=EVER)
-    assert {one.answer_id for one in found} == {notes[2].answer_id, notes[3].answer_id}
+    entries = await journal.asked("robots", since=EVER)
+    assert {one.answer_id for one in entries} == {notes[2].answer_id, notes[3].answer_id}
     with pytest.raises(NotFound):
         await journal.rate(notes[0].answer_id, "up", owner=notes[0].owner)
 
@@ -168,9 +168,9 @@ async def test_what_a_reader_typed_is_kept_even_where_a_database_cannot_hold_it(
     journal: Journal, clock: WallClock
 ) -> None:
     odd = "'; DROP TABLE asked_questions; -- \x00 \ud800 \U0001f916 " + "x" * 10_000
-    noted = a_note(clock.now, question=odd, lessons=(QuotedLesson(lesson_id="a", title="\x00", url="\udfff"),))
-    await journal.note(noted)
-    rated = await journal.rate(noted.answer_id, "down", odd, owner=noted.owner)
+    entry = a_note(clock.now, question=odd, lessons=(QuotedLesson(lesson_id="a", title="\x00", url="\udfff"),))
+    await journal.note(entry)
+    rated = await journal.rate(entry.answer_id, "down", odd, owner=entry.owner)
     stored = odd.replace("\x00", "\\u0000").replace("\ud800", "\\ud800")
     assert (rated.question, rated.comment) == (stored, stored)
     assert rated.lessons == (QuotedLesson(lesson_id="a", title="\\u0000", url="\\udfff"),)

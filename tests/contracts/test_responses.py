@@ -1,4 +1,4 @@
-"""The promises of ports.ResponseStore."""
+"""What the port `ResponseStore` promises."""
 
 from datetime import timedelta
 
@@ -48,7 +48,7 @@ async def test_an_empty_body_is_a_body(responses: ResponseStore) -> None:
     assert await claim(responses) == empty
 
 
-async def test_a_request_that_runs_is_nobody_elses_until_its_lease_is_over(
+async def test_a_request_that_runs_is_not_claimed_again_until_its_lease_ends(
     responses: ResponseStore, clock: WallClock
 ) -> None:
     assert await claim(responses, lease=10) is None
@@ -56,7 +56,7 @@ async def test_a_request_that_runs_is_nobody_elses_until_its_lease_is_over(
     with pytest.raises(RequestRunning):
         await claim(responses)
     clock.move(0.1)
-    assert await claim(responses) is None, "whoever claimed it is gone"
+    assert await claim(responses) is None, "the lease of the claim has ended"
     with pytest.raises(RequestRunning):
         await claim(responses)
 
@@ -71,7 +71,7 @@ async def test_a_key_belongs_to_one_request_while_it_runs_and_after(responses: R
     assert await claim(responses) == ANSWER
 
 
-async def test_keys_of_owners_are_apart_and_so_are_keys_of_one_owner(responses: ResponseStore) -> None:
+async def test_owners_and_their_keys_are_separate(responses: ResponseStore) -> None:
     await claim(responses)
     await responses.keep(ME, KEY, ANSWER)
     for owner, key in (("key_ba9876543210", KEY), ("", KEY), (ME, KEY.upper()), (ME, f"{KEY} ")):
@@ -132,17 +132,17 @@ async def test_of_many_claimants_at_once_exactly_one_gets_the_request(
     if left_behind:
         await claim(responses, lease=1)
         clock.move(1)
-    given: list[KeptResponse | None] = []
-    refused: list[RequestRunning] = []
+    claims: list[KeptResponse | None] = []
+    conflicts: list[RequestRunning] = []
 
     async def compete() -> None:
         try:
-            given.append(await claim(responses))
+            claims.append(await claim(responses))
         except RequestRunning as error:
-            refused.append(error)
+            conflicts.append(error)
 
     async with anyio.create_task_group() as claimants:
         for _ in range(20):
             claimants.start_soon(compete)
-    assert given == [None]
-    assert len(refused) == 19
+    assert claims == [None]
+    assert len(conflicts) == 19

@@ -1,4 +1,4 @@
-"""The promises of ports.ThreadStore about the values it keeps: times, texts, JSON, summaries."""
+"""What the port `ThreadStore` promises about stored values: times, texts, JSON, summaries."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
@@ -122,7 +122,7 @@ async def test_a_summary_is_no_use_of_the_thread(threads: ThreadStore, clock: Wa
 
 
 @pytest.mark.parametrize(
-    ("given", "kept"),
+    ("text", "summary_text"),
     [
         ("x" * 200, "x" * 200),
         ("x" * 201, "x" * 200),
@@ -136,12 +136,12 @@ async def test_a_summary_is_no_use_of_the_thread(threads: ThreadStore, clock: Wa
         ("\x00" * 200, ("\\u0000" * 34)[:200]),
     ],
 )
-async def test_a_long_summary_is_cut_at_a_word(threads: ThreadStore, given: str, kept: str) -> None:
+async def test_a_long_summary_is_cut_at_a_word(threads: ThreadStore, text: str, summary_text: str) -> None:
     thread = await threads.create(book_id="robots")
-    await threads.summarise(thread.id, given)
+    await threads.summarise(thread.id, text)
     summary = (await threads.thread(thread.id)).topic_summary
-    assert summary == kept
-    assert len(kept) <= SUMMARY_MAX
+    assert summary == summary_text
+    assert len(summary_text) <= SUMMARY_MAX
 
 
 async def test_a_damaged_message_is_reported_as_such(threads: ThreadStore, database: Database) -> None:

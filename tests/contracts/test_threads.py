@@ -1,4 +1,4 @@
-"""The promises of ports.ThreadStore about questions, answers and owners."""
+"""What the port `ThreadStore` promises about questions, answers and owners."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -32,21 +32,21 @@ def threads(database: Database, clock: WallClock) -> ThreadStore:
 
 async def test_a_new_thread_is_empty_and_comes_back_as_created(threads: ThreadStore, clock: WallClock) -> None:
     metadata = {"user_id": "user123", "tags": ["ros2", "机"], "deep": {"a": [1, 2.5, None, True]}}
-    made = await threads.create(book_id="robots", owner="ann", metadata=metadata)
-    assert made == Thread(
-        id=made.id, book_id="robots", owner="ann", created_at=clock.now, updated_at=clock.now, metadata=metadata
+    created = await threads.create(book_id="robots", owner="ann", metadata=metadata)
+    assert created == Thread(
+        id=created.id, book_id="robots", owner="ann", created_at=clock.now, updated_at=clock.now, metadata=metadata
     )
-    assert await threads.thread(made.id, owner="ann") == made
-    assert await threads.thread(made.id.upper(), owner="ann") == made
+    assert await threads.thread(created.id, owner="ann") == created
+    assert await threads.thread(created.id.upper(), owner="ann") == created
 
 
 async def test_a_thread_can_be_created_with_a_given_id_once(threads: ThreadStore) -> None:
     thread_id = str(uuid4())
     assert (await threads.create(book_id="robots", owner="ann-the-owner", thread_id=thread_id.upper())).id == thread_id
     for owner in ("ann-the-owner", "bob"):
-        with pytest.raises(Conflict, match=thread_id) as refused:
+        with pytest.raises(Conflict, match=thread_id) as caught:
             await threads.create(book_id="rust", owner=owner, thread_id=thread_id)
-        assert "ann-the-owner" not in str(refused.value) + refused.value.advice
+        assert "ann-the-owner" not in str(caught.value) + caught.value.advice
     assert (await threads.thread(thread_id, owner="ann-the-owner")).book_id == "robots"
 
 
@@ -85,9 +85,9 @@ async def test_an_answer_comes_back_as_it_was_given(threads: ThreadStore, clock:
     thread = await threads.create(book_id="robots")
     await threads.begin(thread.id, "Was ist URDF? 🤖")
     clock.move(3)
-    given = answer("URDF [1] ist …\n", clock, confidence=1.0, details={"outcome": "answered", "citations": [{"n": 1}]})
-    finished = await threads.finish(thread.id, given)
-    assert finished.messages[1] == given
+    reply = answer("URDF [1] ist …\n", clock, confidence=1.0, details={"outcome": "answered", "citations": [{"n": 1}]})
+    finished = await threads.finish(thread.id, reply)
+    assert finished.messages[1] == reply
     assert isinstance(finished.messages[1].confidence, float)
     assert finished.updated_at == clock.now
     assert await threads.thread(thread.id) == finished
@@ -100,7 +100,7 @@ async def test_an_answer_that_was_cut_off_stays_marked_for_ever_and_frees_the_th
     thread = await threads.create(book_id="robots")
     await threads.begin(thread.id, "Why?")
     await threads.finish(thread.id, answer("Beca", clock, complete=False))
-    with pytest.raises(NotFound, match="waits for no answer"):
+    with pytest.raises(NotFound, match="has no unanswered question"):
         await threads.finish(thread.id, answer("something else", clock))
     before = await threads.begin(thread.id, "Again?")
     assert said_and_complete(before.messages) == [("Why?", True), ("Beca", False)]
@@ -141,9 +141,9 @@ async def test_a_thread_answers_one_question_at_a_time_until_its_lease_runs_out(
     await threads.begin(thread.id, "first", lease_seconds=30)
     for seconds in (0, 29):
         clock.move(seconds)
-        with pytest.raises(ThreadBusy, match=thread.id) as refused:
+        with pytest.raises(ThreadBusy, match=thread.id) as caught:
             await threads.begin(thread.id, "second")
-        assert refused.value.advice
+        assert caught.value.advice
     assert said((await threads.thread(thread.id)).messages) == ["first", ""]
     clock.move(1)
     await threads.begin(thread.id, "second")
@@ -184,17 +184,17 @@ async def test_a_list_of_nothing_cannot_be_asked_for(threads: ThreadStore, limit
 
 
 async def test_threads_are_listed_by_their_last_use_without_messages(threads: ThreadStore, clock: WallClock) -> None:
-    made = []
+    created = []
     for number in range(4):
-        made.append(await threads.create(book_id="robots" if number % 2 else "rust", metadata={"number": number}))
+        created.append(await threads.create(book_id="robots" if number % 2 else "rust", metadata={"number": number}))
         clock.move(1)
-    await talk(threads, made[0].id, clock, range(30))
+    await talk(threads, created[0].id, clock, range(30))
     listed = await threads.threads()
-    assert [thread.id for thread in listed] == [made[n].id for n in (0, 3, 2, 1)]
-    assert listed[0] == replace(await threads.thread(made[0].id), messages=())
+    assert [thread.id for thread in listed] == [created[n].id for n in (0, 3, 2, 1)]
+    assert listed[0] == replace(await threads.thread(created[0].id), messages=())
     assert listed[0].archived_messages == 10
-    assert [thread.id for thread in await threads.threads(book_id="robots")] == [made[3].id, made[1].id]
-    assert [thread.id for thread in await threads.threads(limit=1)] == [made[0].id]
+    assert [thread.id for thread in await threads.threads(book_id="robots")] == [created[3].id, created[1].id]
+    assert [thread.id for thread in await threads.threads(limit=1)] == [created[0].id]
     assert await threads.threads(limit=10**30) == listed
     assert await threads.threads(book_id="absent") == []
     assert await threads.threads(owner="somebody else") == []
@@ -230,7 +230,7 @@ def every_call(
 
 @pytest.mark.parametrize("stranger", ["", "bob", "Ann", "ann ", "%", "' OR ''='"])
 @pytest.mark.parametrize("cold", [False, True])
-async def test_to_a_stranger_a_thread_does_not_exist(
+async def test_a_thread_does_not_exist_for_another_owner(
     threads: ThreadStore, clock: WallClock, stranger: str, cold: bool
 ) -> None:
     thread = await threads.create(book_id="robots", owner="ann")

@@ -1,4 +1,4 @@
-"""The promises of ports.ThreadStore about what is live, what is archived, and who may write at once."""
+"""What the port `ThreadStore` promises about live and archived messages and concurrent writes."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -31,8 +31,8 @@ def threads(database: Database, clock: WallClock) -> ThreadStore:
     return SqlThreads(database, clock=clock)
 
 
-async def held(database: Database, thread_id: str) -> tuple[int, int]:
-    """How many messages the thread's own row holds, and how many the archive."""
+async def message_counts(database: Database, thread_id: str) -> tuple[int, int]:
+    """The number of messages in the row of the thread, and in the archive."""
     count = "json_array_length" if database.address.kind == "sqlite" else "jsonb_array_length"
     live = await ask(database, f"SELECT {count}(messages) FROM conversation_threads")
     return live, await ask(database, "SELECT count(*) FROM archived_messages")
@@ -51,39 +51,39 @@ async def test_of_many_questions_at_once_one_is_answered(migrated_url: str) -> N
     async with open_database(migrated_url) as one, open_database(migrated_url) as two:
         stores = (SqlThreads(one), SqlThreads(two))
         thread = await stores[0].create(book_id="robots")
-        asked: list[str] = []
-        refused: list[str] = []
+        accepted: list[str] = []
+        conflicts: list[str] = []
 
         async def attempt(store: ThreadStore, question: str) -> None:
             try:
                 await store.begin(thread.id, question)
-                asked.append(question)
+                accepted.append(question)
             except ThreadBusy:
-                refused.append(question)
+                conflicts.append(question)
 
         async with anyio.create_task_group() as tasks:
             for number in range(10):
                 tasks.start_soon(attempt, stores[number % 2], f"question {number}")
-        assert (len(asked), len(refused)) == (1, 9)
-        assert said(await stores[1].history(thread.id)) == [asked[0], ""]
+        assert (len(accepted), len(conflicts)) == (1, 9)
+        assert said(await stores[1].history(thread.id)) == [accepted[0], ""]
 
 
-async def test_of_many_who_create_one_id_at_once_one_gets_it(threads: ThreadStore) -> None:
+async def test_of_many_concurrent_creates_with_one_id_one_succeeds(threads: ThreadStore) -> None:
     thread_id = str(uuid4())
-    made: list[Thread] = []
-    refused: list[Conflict] = []
+    created: list[Thread] = []
+    conflicts: list[Conflict] = []
 
     async def attempt(owner: str) -> None:
         try:
-            made.append(await threads.create(book_id="robots", owner=owner, thread_id=thread_id))
+            created.append(await threads.create(book_id="robots", owner=owner, thread_id=thread_id))
         except Conflict as error:
-            refused.append(error)
+            conflicts.append(error)
 
     async with anyio.create_task_group() as tasks:
         for number in range(8):
             tasks.start_soon(attempt, f"owner {number}")
-    assert (len(made), len(refused)) == (1, 7)
-    assert await threads.thread(thread_id, owner=made[0].owner) == made[0]
+    assert (len(created), len(conflicts)) == (1, 7)
+    assert await threads.thread(thread_id, owner=created[0].owner) == created[0]
 
 
 async def test_fifty_messages_are_live_and_older_ones_are_archived_in_order(
@@ -102,7 +102,7 @@ async def test_fifty_messages_are_live_and_older_ones_are_archived_in_order(
     stored = await threads.thread(thread.id)
     assert said(stored.messages) == turns(range(15, 40))
     assert stored.archived_messages == 30
-    assert await held(database, thread.id) == (50, 30)
+    assert await message_counts(database, thread.id) == (50, 30)
     assert said(await threads.history(thread.id)) == turns(range(40))
 
 
@@ -130,18 +130,18 @@ async def test_a_thread_goes_to_cold_storage_after_an_hour_without_a_message(
     assert await threads.archive_idle() == 0
     clock.move(1)
     assert await threads.archive_idle() == 0
-    assert await held(database, thread.id) == (50, 10)
+    assert await message_counts(database, thread.id) == (50, 10)
     clock.move(1)
     assert await threads.archive_idle() == 1
     assert await threads.archive_idle() == 0
-    assert await held(database, thread.id) == (0, 60)
+    assert await message_counts(database, thread.id) == (0, 60)
     assert await threads.thread(thread.id) == replace(before, archived=True)
     assert await threads.threads() == [replace(before, archived=True, messages=())]
-    assert await held(database, thread.id) == (0, 60)  # looking changes nothing
+    assert await message_counts(database, thread.id) == (0, 60)  # looking changes nothing
 
 
 @pytest.mark.parametrize("exchanges", [0, 1, 25, 26, 60])
-async def test_the_next_question_brings_a_thread_back_as_if_it_had_never_been_away(
+async def test_the_next_question_brings_a_thread_back_with_all_its_messages(
     threads: ThreadStore, clock: WallClock, database: Database, exchanges: int
 ) -> None:
     thread = await threads.create(book_id="robots")
@@ -156,7 +156,7 @@ async def test_the_next_question_brings_a_thread_back_as_if_it_had_never_been_aw
     assert not back.archived
     assert said(back.messages) == everything[-50:]
     assert back.archived_messages == len(everything[:-50])
-    assert await held(database, thread.id) == (len(everything[-50:]), len(everything[:-50]))
+    assert await message_counts(database, thread.id) == (len(everything[-50:]), len(everything[:-50]))
     assert said(await threads.history(thread.id)) == everything
 
 
@@ -167,13 +167,11 @@ async def test_a_thread_that_is_being_answered_is_never_archived(threads: Thread
     assert await threads.archive_idle() == 0
     clock.move(IDLE_SECONDS)
     assert await threads.archive_idle() == 1
-    shown = await threads.thread(thread.id)
-    assert said_and_complete(shown.messages) == [("a long one", True), ("", False)]
+    thread_now = await threads.thread(thread.id)
+    assert said_and_complete(thread_now.messages) == [("a long one", True), ("", False)]
 
 
-async def test_any_number_of_threads_goes_to_cold_storage_whoever_owns_them(
-    threads: ThreadStore, clock: WallClock
-) -> None:
+async def test_any_number_of_threads_goes_to_cold_storage_of_any_owner(threads: ThreadStore, clock: WallClock) -> None:
     for number in range(120):
         await threads.create(book_id="robots", owner=f"owner {number}")
     clock.move(10)
@@ -224,9 +222,9 @@ async def test_no_message_is_lost_doubled_or_half_seen_while_a_thread_comes_and_
             assert [
                 "" if text == "" else texts for text, texts in zip(seen, turns(range(exchanges)), strict=False)
             ] == seen
-            shown = await other.thread(thread.id)
-            expected = [*turns(range(exchanges))][shown.archived_messages :][: len(shown.messages)]
-            assert said(shown.messages)[:-1] == expected[:-1]
+            thread_now = await other.thread(thread.id)
+            expected = [*turns(range(exchanges))][thread_now.archived_messages :][: len(thread_now.messages)]
+            assert said(thread_now.messages)[:-1] == expected[:-1]
 
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(converse)

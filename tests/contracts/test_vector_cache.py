@@ -1,4 +1,4 @@
-"""The promises of ports.VectorCache."""
+"""What the port `VectorCache` promises."""
 
 import struct
 from hashlib import sha256
@@ -32,21 +32,21 @@ def bits(values: tuple[float, ...]) -> bytes:
 
 
 async def test_a_vector_comes_back_bit_for_bit(vectors: VectorCache) -> None:
-    given = {"edges": EDGES, "one": vector(1), "large": vector(2, 3072)}
-    await vectors.remember("minilm", given)
-    found = await vectors.recall("minilm", [*given, "unknown"])
-    assert {name: bits(values) for name, values in found.items()} == {
-        name: bits(values) for name, values in given.items()
+    stored = {"edges": EDGES, "one": vector(1), "large": vector(2, 3072)}
+    await vectors.remember("minilm", stored)
+    recalled = await vectors.recall("minilm", [*stored, "unknown"])
+    assert {name: bits(values) for name, values in recalled.items()} == {
+        name: bits(values) for name, values in stored.items()
     }
 
 
-async def test_nothing_is_recalled_of_nothing(vectors: VectorCache) -> None:
+async def test_recalling_no_hashes_returns_nothing(vectors: VectorCache) -> None:
     await vectors.remember("minilm", {})
     assert await vectors.recall("minilm", []) == {}
     assert await vectors.recall("minilm", ["a"]) == {}
 
 
-async def test_each_embedder_has_vectors_of_its_own(vectors: VectorCache) -> None:
+async def test_each_embedder_has_separate_vectors(vectors: VectorCache) -> None:
     await vectors.remember("minilm", {"a": vector(1)})
     await vectors.remember("openai", {"a": vector(2, 1536)})
     assert await vectors.recall("minilm", ["a"]) == {"a": vector(1)}
@@ -65,8 +65,8 @@ async def test_remembering_twice_is_once(vectors: VectorCache) -> None:
 async def test_more_vectors_than_one_statement_can_name_are_recalled(vectors: VectorCache) -> None:
     names = hashes(1700)
     await vectors.remember("minilm", {name: vector(seed, 4) for seed, name in enumerate(names)})
-    found = await vectors.recall("minilm", names)
-    assert found == {name: vector(seed, 4) for seed, name in enumerate(names)}
+    recalled = await vectors.recall("minilm", names)
+    assert recalled == {name: vector(seed, 4) for seed, name in enumerate(names)}
 
 
 async def test_many_can_remember_the_same_vectors_at_once(vectors: VectorCache) -> None:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bookwise.adapters.qdrant.embedded import EmbeddedIndex, _opened
+from bookwise.adapters.qdrant.embedded import EmbeddedIndex
+from bookwise.adapters.qdrant.shard import open_shard
 from bookwise.domain.books import LAYERS, PROFICIENCY_LEVELS, Audience, Chunk, LessonPosition
 from bookwise.domain.search import Filter
 from tests.support.builders import chunks_of, embedded, lesson, lesson_file, section
@@ -40,7 +41,7 @@ LESSON_IDS = [chunk.lesson_id for chunk in LIBRARY]
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
-    opened = _opened(tmp_path_factory.mktemp("filters") / "index", 2)
+    opened = EmbeddedIndex(open_shard(tmp_path_factory.mktemp("filters") / "index", 2))
     anyio.run(opened.stage, embedded(tuple(LIBRARY), *[(1.0, 0.0)] * len(LIBRARY)))
     yield opened
     anyio.run(opened.close)

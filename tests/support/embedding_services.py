@@ -1,4 +1,4 @@
-"""Replies into what a caller of the embedding road sees of them."""
+"""Replies into what a caller of the embedding service sees of them."""
 
 import math
 from collections.abc import AsyncIterator, Sequence
@@ -9,9 +9,9 @@ import pytest
 from pydantic import SecretStr
 
 from bookwise.adapters.embedders.service import (
+    EmbeddingEndpoint,
     EmbeddingService,
     EmbeddingTimeouts,
-    Wire,
 )
 from bookwise.domain.errors import EmbedderUnavailable
 from tests.support.scripted_http import Reply, Request, scripted
@@ -31,7 +31,7 @@ def payload(texts: Sequence[str]) -> dict[str, object]:
     return {"texts": list(texts)}
 
 
-def wire(url: str, **changes: Any) -> Wire:
+def endpoint(url: str, **changes: Any) -> EmbeddingEndpoint:
     facts: dict[str, Any] = {
         "name": "The test service",
         "url": f"{url}/embed",
@@ -44,27 +44,27 @@ def wire(url: str, **changes: Any) -> Wire:
         "batch_tokens": 1_000,
         "rows": rows,
     }
-    return Wire(**{**facts, **changes})
+    return EmbeddingEndpoint(**{**facts, **changes})
 
 
 @asynccontextmanager
 async def service(
-    url: str, time: StoppedTime | None = None, *, answer_within: float = 5.0, **changes: Any
+    url: str, time: StoppedTime | None = None, *, attempt_seconds: float = 5.0, **changes: Any
 ) -> AsyncIterator[EmbeddingService]:
     time = time or StoppedTime()
-    patience = EmbeddingTimeouts(answer_within=answer_within, sleep=time.sleep, clock=time.clock)
-    road = EmbeddingService(wire(url, **changes), patience)
+    timeouts = EmbeddingTimeouts(attempt_seconds=attempt_seconds, sleep=time.sleep, clock=time.clock)
+    client = EmbeddingService(endpoint(url, **changes), timeouts)
     try:
-        yield road
+        yield client
     finally:
-        await road.aclose()
+        await client.aclose()
 
 
 async def failure(*replies: Reply, texts: Sequence[str] = ("one",), **changes: Any) -> EmbedderUnavailable:
     """What the caller sees of these replies."""
-    async with scripted(*replies) as server, service(server.url, **changes) as road:
+    async with scripted(*replies) as server, service(server.url, **changes) as client:
         with pytest.raises(EmbedderUnavailable) as caught:
-            await road.vectors(texts, payload)
+            await client.vectors(texts, payload)
     return caught.value
 
 

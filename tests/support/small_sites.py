@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from bookwise.adapters.site import MirrorReport, PageNote, SiteOptions, mirror
+from bookwise.adapters.site import MirrorReport, PageProblem, SiteOptions, mirror
 from bookwise.adapters.web.folder import MANIFEST
 from tests.support.scripted_http import Reply, routed
 
@@ -53,8 +53,8 @@ def files(folder: Path) -> list[Path]:
     return list(folder.glob("*.html"))
 
 
-def reasons(notes: Iterable[PageNote]) -> list[tuple[str, str]]:
-    return sorted((note.url.rpartition("/")[2], note.reason) for note in notes)
+def reasons(problems: Iterable[PageProblem]) -> list[tuple[str, str]]:
+    return sorted((problem.url.rpartition("/")[2], problem.reason) for problem in problems)
 
 
 async def visit(

@@ -1,4 +1,4 @@
-"""One process at a time in a data folder: a lock that dies with its holder, on a file that says who that is."""
+"""Locks a data folder for one process. The lock file names its holder, and the lock ends with the process."""
 
 import fcntl
 import json
@@ -18,7 +18,7 @@ LOCK_FILE = "lock"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunningService:
-    """Where the service that holds a data folder listens. Whoever can read this is its operator."""
+    """Address and secret of the service that holds a data folder. Only its operator can read them."""
 
     url: str
     secret: str = field(repr=False)
@@ -27,37 +27,40 @@ class RunningService:
 
 @contextmanager
 def lock_data_folder(folder: Path) -> Iterator[None]:
-    """Holds the folder for the length of the block; `DataFolderBusy` names who has it otherwise."""
+    """Locks the folder for the duration of the block.
+
+    `DataFolderBusy` names the process that holds the lock; `Misconfigured` if the folder cannot be written.
+    """
     handle = _open_lock(folder)
     try:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise _busy(folder, _holder(handle)) from None
-        _sign(handle)
+            raise _busy_error(folder, _read_holder(handle)) from None
+        _write_holder(handle)
         yield
     finally:
         os.close(handle)
 
 
 def write_service_address(folder: Path, service: RunningService) -> None:
-    """The holder of the folder adds to its lock file that it serves. The next holder overwrites it."""
+    """Adds the service address to the lock file. Only the holder of the lock may call this."""
     handle = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CLOEXEC)
     try:
         os.fchmod(handle, 0o600)
-        _sign(handle, service=asdict(service))
+        _write_holder(handle, service=asdict(service))
     finally:
         os.close(handle)
 
 
 def running_service(folder: Path) -> RunningService | None:
-    """What the holder of a busy folder has announced, if it serves."""
+    """The address of the service that holds the folder; None if the holder is not a service."""
     try:
         handle = os.open(folder / LOCK_FILE, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # only its operator may read it
+    except OSError:  # absent, or readable by another user only
         return None
     try:
-        service = _holder(handle).get("service")
+        service = _read_holder(handle).get("service")
     finally:
         os.close(handle)
     return RunningService(**service) if service else None
@@ -70,32 +73,34 @@ def _open_lock(folder: Path) -> int:
     except OSError as error:
         raise Misconfigured(
             f"The data folder {folder} cannot be used: {error.strerror}.",
-            advice="Set BOOKWISE_DATA_DIR to a folder that this user may write to.",
+            advice="Set BOOKWISE_DATA_DIR to a folder that this user can write to.",
         ) from error
 
 
-def _sign(handle: int, **more: Any) -> None:
+def _write_holder(handle: int, **extra: Any) -> None:
     command = " ".join([Path(sys.argv[0]).name, *sys.argv[1:2]])
-    who = {"pid": os.getpid(), "command": command, "since": datetime.now(UTC).isoformat(timespec="seconds")}
-    line = json.dumps(who | more).encode() + b"\n"
-    os.pwrite(handle, line, 0)  # before the rest goes, so that a reader never finds less than a line
+    holder = {"pid": os.getpid(), "command": command, "since": datetime.now(UTC).isoformat(timespec="seconds")}
+    line = json.dumps(holder | extra).encode() + b"\n"
+    os.pwrite(handle, line, 0)  # before truncating, so that a reader always finds a complete line
     os.ftruncate(handle, len(line))
 
 
-def _holder(handle: int) -> dict[str, Any]:
+def _read_holder(handle: int) -> dict[str, Any]:
     try:
-        note = json.loads(os.pread(handle, 4096, 0).partition(b"\n")[0])
-    except ValueError:  # the holder has not signed yet
+        holder = json.loads(os.pread(handle, 4096, 0).partition(b"\n")[0])
+    except ValueError:  # the holder has not written its entry yet
         return {}
-    return note if isinstance(note, dict) else {}
+    return holder if isinstance(holder, dict) else {}
 
 
-def _busy(folder: Path, holder: dict[str, Any]) -> DataFolderBusy:
-    who = f"`{holder['command']}` (process {holder['pid']}, since {holder['since']})" if holder else "a process"
+def _busy_error(folder: Path, holder: dict[str, Any]) -> DataFolderBusy:
+    process = (
+        f"`{holder['command']}` (process {holder['pid']}, since {holder['since']})" if holder else "another process"
+    )
     service = holder.get("service")
     return DataFolderBusy(
-        f"The data folder {folder} is in use by {who}.",
-        advice=f"Ask it at {service['url']}, or stop it and try again."
+        f"The data folder {folder} is in use by {process}.",
+        advice=f"Send requests to {service['url']}, or stop that process and try again."
         if service
-        else "Wait until it ends or stop it, or use another folder with BOOKWISE_DATA_DIR.",
+        else "Wait until it ends, stop it, or set BOOKWISE_DATA_DIR to another folder.",
     )

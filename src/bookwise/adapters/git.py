@@ -1,4 +1,4 @@
-"""A folder in a git work tree → the same folder at the head of its branch."""
+"""A folder in a git work tree → the same folder updated to the head of its branch."""
 
 import logging
 import os
@@ -17,110 +17,113 @@ from anyio.abc import Process
 from bookwise.domain.errors import BadSource
 
 PULL_SECONDS = 120.0
-END_SECONDS = 5.0
-REASON_MAX = 300
+STOP_SECONDS = 5.0
+MAX_REASON_LENGTH = 300
 
 _USERINFO = re.compile(r"(?<=://)[^\s'\"]*@")
-_PLACE = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
+_LOCATION_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")
 
 logger = logging.getLogger(__name__)
 
 
 class WorkTrees:
-    """Pulls one branch of one repository, into whichever folder holds a clone of it."""
+    """Pulls one branch of one repository into folders that contain a clone of it."""
 
     def __init__(
         self, repository: str, branch: str, *, environment: Mapping[str, str], seconds: float = PULL_SECONDS
     ) -> None:
         self._repository, self._branch, self._seconds = repository, branch, seconds
-        # A service that was itself started by a git hook inherits where that hook ran.
-        inherited = {name: value for name, value in environment.items() if name not in _PLACE}
+        # A service that was started by a git hook inherits the repository of that hook.
+        inherited = {name: value for name, value in environment.items() if name not in _LOCATION_VARIABLES}
         self._environment = {**inherited, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-        self._one_at_a_time = anyio.Lock()  # two books may be folders of one work tree
+        self._pull_lock = anyio.Lock()  # two books may be folders of one work tree
 
     async def pull(self, folder: Path) -> bool:
-        """Whether the folder was brought to the head of its branch. One that is no clone of the repository, or has
-        something else checked out, is left as it is: somebody else looks after it. `BadSource` with git's reason
-        when a pull fails; the folder is then as it was."""
+        """Updates the folder to the head of its branch; returns whether it did.
+
+        A folder that is not a clone of the repository, or has another branch checked out, is left unchanged and the
+        result is False. If the pull fails, the folder is unchanged too: `BadSource` with git's reason.
+        """
         if not await anyio.to_thread.run_sync(_is_in_work_tree, folder):
             return False
-        async with self._one_at_a_time:
-            if not await self._follows(folder):
+        async with self._pull_lock:
+            if not await self._tracks_branch(folder):
                 logger.warning("git.not-pulled", extra={"folder": str(folder)})
                 return False
             await self._git(folder, "pull", "--ff-only", "--quiet")
         return True
 
-    async def _follows(self, folder: Path) -> bool:
-        """Whether the branch is checked out there and follows the repository."""
+    async def _tracks_branch(self, folder: Path) -> bool:
+        """Whether the branch is checked out there and tracks the repository."""
         if await self._git(folder, "branch", "--show-current") != self._branch:
             return False
         remote = await self._git(folder, "config", "--default", "", "--get", f"branch.{self._branch}.remote")
         url = await self._git(folder, "ls-remote", "--get-url", remote) if remote else ""
-        return _names(url, self._repository)
+        return _is_repository(url, self._repository)
 
     async def _git(self, folder: Path, *arguments: str) -> str:
-        """What git prints on stdout, without blanks around it."""
-        with TemporaryFile() as said:  # not a pipe: what git leaves running in the background could keep that open
+        """The output of git on stdout, without surrounding whitespace."""
+        with TemporaryFile() as errors:  # not a pipe: a background process of git could keep that open
             try:
                 process = await anyio.open_process(
                     ["git", "-C", str(folder), *arguments],
                     stdin=DEVNULL,
-                    stderr=said,
+                    stderr=errors,
                     env=self._environment,
-                    start_new_session=True,  # without a terminal nothing can ask for a password
+                    start_new_session=True,  # without a terminal git cannot prompt for a password
                 )
             except FileNotFoundError:
-                raise _failed(folder, "git is not installed.") from None
+                raise _pull_error(folder, "git is not installed.") from None
             try:
                 with anyio.fail_after(self._seconds):
-                    printed = await _finished(process)
+                    output = await _run(process)
             except TimeoutError:
-                raise _failed(folder, f"git did not finish within {self._seconds:g} seconds.") from None
-            said.seek(0)
+                raise _pull_error(folder, f"git did not finish within {self._seconds:g} seconds.") from None
+            errors.seek(0)
             if process.returncode != 0:
-                raise _failed(folder, _reason(said.read()))
-        return printed.decode(errors="replace").strip()
+                raise _pull_error(folder, _error_text(errors.read()))
+        return output.decode(errors="replace").strip()
 
 
-async def _finished(process: Process) -> bytes:
-    """What it prints until its end. Cancelled, it is told to end, with all that it started: killed, it would leave
-    locks behind."""
+async def _run(process: Process) -> bytes:
+    """The output of the process. On cancellation it is terminated with its child processes, not killed: a killed git
+    leaves lock files behind."""
     assert process.stdout is not None
     async with process:
         try:
-            printed = b"".join([part async for part in process.stdout])
+            output = b"".join([part async for part in process.stdout])
             await process.wait()
         except anyio.get_cancelled_exc_class():
-            with anyio.move_on_after(END_SECONDS, shield=True), suppress(ProcessLookupError):
+            with anyio.move_on_after(STOP_SECONDS, shield=True), suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
                 await process.wait()
             raise
-        return printed
+        return output
 
 
 def _is_in_work_tree(folder: Path) -> bool:
-    whole = folder.resolve()
-    return any((parent / ".git").exists() for parent in (whole, *whole.parents))
+    path = folder.resolve()
+    return any((parent / ".git").exists() for parent in (path, *path.parents))
 
 
-def _names(url: str, repository: str) -> bool:
-    """Whether an address of any kind ends with this owner and name."""
+def _is_repository(url: str, repository: str) -> bool:
+    """Whether a remote URL of any kind ends with this owner and name."""
     parts = re.split(r"[/:\\]+", url.lower().rstrip("/").removesuffix(".git"))
     return parts[-2:] == repository.lower().split("/")
 
 
-def _reason(said: bytes) -> str:
-    """Git's own words on one line, without hints and without what opens a repository."""
-    lines = [line for line in said.decode(errors="replace").splitlines() if not line.startswith("hint:")]
+def _error_text(output: bytes) -> str:
+    """The error output of git on one line, without hints and credentials."""
+    lines = [line for line in output.decode(errors="replace").splitlines() if not line.startswith("hint:")]
     text = " ".join(_USERINFO.sub("", " ".join(lines)).split())
     return (
-        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:REASON_MAX] or "no reason given."
+        "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)[:MAX_REASON_LENGTH]
+        or "git gave no reason."
     )
 
 
-def _failed(folder: Path, reason: str) -> BadSource:
+def _pull_error(folder: Path, reason: str) -> BadSource:
     return BadSource(
-        f"The folder {folder} could not be brought to the head of its branch: {reason}",
-        advice=f"Run `git -C {folder} pull --ff-only` there, repair what it says, then deliver the push again.",
+        f"The folder {folder} could not be updated from git: {reason}",
+        advice=f"Run `git -C {folder} pull --ff-only`, fix the error it reports, then redeliver the webhook.",
     )

@@ -1,4 +1,4 @@
-"""The address of a collector → a tracer and a meter that export to it over OTLP/HTTP, in threads of their own."""
+"""A collector endpoint → a tracer and a meter that export to it over OTLP/HTTP from background threads."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,17 +17,23 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
 
 SERVICE = "bookwise"
-CLOSE_SECONDS = 3.0  #: for what is still to be sent; a collector that is down holds nobody up
+CLOSE_SECONDS = 3.0  #: to send the remaining data; an unreachable collector does not delay the shutdown further
 
 
 class Exporting(NamedTuple):
+    """What the service records with."""
+
     tracer: Tracer
     meter: Meter
 
 
 @asynccontextmanager
 async def exporting(endpoint: str, *, version: str) -> AsyncIterator[Exporting]:
-    """What is recorded until the end is sent, unless the collector is down: then it is lost, and only logged."""
+    """Exports until the block ends, then sends the remaining data.
+
+    If the collector is unreachable, data is lost and the loss is logged. `Misconfigured` if the exporter packages are
+    not installed.
+    """
     try:
         from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -38,11 +44,11 @@ async def exporting(endpoint: str, *, version: str) -> AsyncIterator[Exporting]:
         from opentelemetry.sdk.trace.export import BatchSpanProcessor
     except ImportError:
         raise Misconfigured(
-            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but what exports telemetry is not installed.",
+            "OTEL_EXPORTER_OTLP_ENDPOINT is set, but the telemetry packages are not installed.",
             advice="Run `pip install 'bookwise[telemetry]'`, or unset the variable.",
         ) from None
-    named = OTELResourceDetector().detect().attributes  # by the standard variables, such as OTEL_SERVICE_NAME
-    resource = Resource.create({"service.name": SERVICE, "service.version": version, **named})
+    attributes = OTELResourceDetector().detect().attributes  # from the standard variables, such as OTEL_SERVICE_NAME
+    resource = Resource.create({"service.name": SERVICE, "service.version": version, **attributes})
     traces = TracerProvider(resource=resource, shutdown_on_exit=False)
     traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{endpoint}/v1/traces")))
     reader = PeriodicExportingMetricReader(OTLPMetricExporter(f"{endpoint}/v1/metrics"))
@@ -51,14 +57,14 @@ async def exporting(endpoint: str, *, version: str) -> AsyncIterator[Exporting]:
         yield Exporting(traces.get_tracer(SERVICE, version), metrics.get_meter(SERVICE, version))
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(_closed, traces, metrics)
+            await anyio.to_thread.run_sync(_shut_down, traces, metrics)
 
 
-def _closed(*providers: "TracerProvider | MeterProvider") -> None:
-    """Sends the rest. Threads that would wait for longer are left behind; they do not hold up the process."""
-    closing = [Thread(target=provider.shutdown, daemon=True) for provider in providers]
-    for thread in closing:
+def _shut_down(*providers: "TracerProvider | MeterProvider") -> None:
+    """Sends the remaining data. Daemon threads that take longer are abandoned and do not block the process."""
+    threads = [Thread(target=provider.shutdown, daemon=True) for provider in providers]
+    for thread in threads:
         thread.start()
-    ends = monotonic() + CLOSE_SECONDS
-    for thread in closing:
-        thread.join(max(0.0, ends - monotonic()))
+    deadline = monotonic() + CLOSE_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, deadline - monotonic()))

@@ -14,14 +14,14 @@ from bookwise.domain.errors import DataFolderBusy, Misconfigured
 HOLD = """
 import sys, time
 from pathlib import Path
-from bookwise.adapters.data_folder import held
-with held(Path(sys.argv[1])):
-    print("held", flush=True)
+from bookwise.adapters.data_folder import lock_data_folder
+with lock_data_folder(Path(sys.argv[1])):
+    print("locked", flush=True)
     time.sleep(60)
 """
 
 
-def test_a_second_holder_is_told_who_has_it(tmp_path: Path) -> None:
+def test_the_error_of_a_second_process_names_the_holder(tmp_path: Path) -> None:
     with (
         lock_data_folder(tmp_path / "data"),
         pytest.raises(DataFolderBusy, match=f"process {os.getpid()}") as caught,
@@ -41,7 +41,7 @@ def test_the_folder_is_free_again_afterwards(tmp_path: Path) -> None:
 def test_a_killed_holder_leaves_no_lock_behind(tmp_path: Path) -> None:
     other = subprocess.Popen([sys.executable, "-c", HOLD, str(tmp_path)], stdout=subprocess.PIPE, text=True)
     assert other.stdout is not None
-    assert other.stdout.readline() == "held\n"
+    assert other.stdout.readline() == "locked\n"
     with pytest.raises(DataFolderBusy, match=f"process {other.pid}"), lock_data_folder(tmp_path):
         pass
     other.send_signal(signal.SIGKILL)
@@ -50,7 +50,7 @@ def test_a_killed_holder_leaves_no_lock_behind(tmp_path: Path) -> None:
         pass
 
 
-def test_a_folder_that_cannot_be_made_is_misconfigured(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_misconfigured(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(Misconfigured, match="cannot be used"), lock_data_folder(tmp_path / "file" / "data"):
         pass

@@ -1,4 +1,4 @@
-"""Folders that follow a branch: what is pulled, what is left alone, and what git's failures may tell."""
+"""Folders that track a branch: what is pulled, what is left unchanged, and what error messages may contain."""
 
 import logging
 from pathlib import Path
@@ -87,7 +87,7 @@ async def test_a_work_tree_that_follows_nothing_is_left_alone(tmp_path: Path) ->
     assert not await work_trees().pull(tmp_path)
 
 
-async def test_a_history_that_diverged_is_told_and_kept(repository: Repository, clone: Path) -> None:
+async def test_a_history_that_diverged_is_reported_and_kept(repository: Repository, clone: Path) -> None:
     repository.push(SECOND)
     own = commit(clone, {"own.md": "# Written here\n"})
     assert "Not possible to fast-forward" in (await failure_of(clone)).message
@@ -95,7 +95,7 @@ async def test_a_history_that_diverged_is_told_and_kept(repository: Repository, 
     assert git(clone, "status", "--porcelain") == ""
 
 
-async def test_a_change_that_was_not_committed_is_told_and_kept(repository: Repository, clone: Path) -> None:
+async def test_a_change_that_was_not_committed_is_reported_and_kept(repository: Repository, clone: Path) -> None:
     repository.push({"first.md": "# First, revised\n"})
     (clone / "first.md").write_text("# First, my way\n", encoding="utf-8")
     failed = await failure_of(clone)
@@ -104,7 +104,7 @@ async def test_a_change_that_was_not_committed_is_told_and_kept(repository: Repo
     assert (clone / "first.md").read_text(encoding="utf-8") == "# First, my way\n"
 
 
-async def test_no_failure_tells_what_opens_a_repository(clone: Path) -> None:
+async def test_no_error_message_contains_credentials(clone: Path) -> None:
     git(clone, "remote", "set-url", "origin", "http://robot:hunter2@127.0.0.1:1/owner/book.git")
     assert is_discreet(await failure_of(clone), "127.0.0.1")
     over_ssh(clone, TALKATIVE_SSH)

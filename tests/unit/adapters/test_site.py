@@ -42,11 +42,11 @@ async def test_a_site_becomes_a_folder_with_a_manifest_in_the_order_of_its_sitem
     assert {request.headers["user-agent"] for request in server.requests} == {"bookwise"}
 
 
-async def test_progress_is_told_page_by_page(tmp_path: Path) -> None:
-    heard: list[tuple[int, int]] = []
+async def test_progress_is_reported_page_by_page(tmp_path: Path) -> None:
+    calls: list[tuple[int, int]] = []
     async with routed(site("a", "b", "c")) as server:
-        await mirror(server.url, tmp_path, options=LOCAL, on_page=lambda done, total: heard.append((done, total)))
-    assert heard == [(1, 3), (2, 3), (3, 3)]
+        await mirror(server.url, tmp_path, options=LOCAL, on_page=lambda done, total: calls.append((done, total)))
+    assert calls == [(1, 3), (2, 3), (3, 3)]
 
 
 async def test_at_most_four_pages_are_asked_for_at_once(tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ async def test_a_page_the_site_calls_unchanged_keeps_its_copy_and_its_title(tmp_
     first = page("Loops", headers={**HTML, "ETag": '"v1"', "Last-Modified": stamp})
 
     def answer(request: Request) -> Reply:
-        known = request.headers.get("if-none-match") == '"v1"' and request.headers["if-modified-since"] == stamp
-        pages = {"/sitemap.xml": sitemap("/loops"), "/loops": Reply(status=304) if known else first}
+        is_unchanged = request.headers.get("if-none-match") == '"v1"' and request.headers["if-modified-since"] == stamp
+        pages = {"/sitemap.xml": sitemap("/loops"), "/loops": Reply(status=304) if is_unchanged else first}
         return pages.get(request.target, Reply(status=404))
 
     async with answering(answer) as server:
@@ -132,9 +132,9 @@ async def test_a_site_is_asked_for_changes_only_where_the_copy_came_from(tmp_pat
     async with routed({"/sitemap.xml": sitemap("/old"), "/old": moved, "/new": new}) as server:
         for _ in range(2):
             await mirror(server.url, tmp_path, options=LOCAL)
-    asked = [(request.target, request.headers.get("if-none-match")) for request in server.requests]
-    assert ("/new", '"v1"') in asked
-    assert ("/old", '"v1"') not in asked
+    requests = [(request.target, request.headers.get("if-none-match")) for request in server.requests]
+    assert ("/new", '"v1"') in requests
+    assert ("/old", '"v1"') not in requests
 
 
 async def test_headers_a_site_made_up_are_not_sent_back_to_it(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Which pages of a live site are asked for: robots.txt and sitemaps."""
+"""Which pages of a live site are requested: robots.txt and sitemaps."""
 
 import gzip
 import itertools
@@ -23,7 +23,7 @@ from tests.support.small_sites import (
 pytestmark = pytest.mark.anyio
 
 
-async def test_pages_that_robots_txt_forbids_are_not_asked_for(tmp_path: Path) -> None:
+async def test_pages_that_robots_txt_forbids_are_not_requested(tmp_path: Path) -> None:
     rules = robots("User-agent: *", "Disallow: /", "", "User-agent: bookwise", "Disallow: /secret")
     async with routed(site("open", "secret") | {"/robots.txt": rules}) as server:
         report = await mirror(server.url, tmp_path, options=LOCAL)
@@ -35,7 +35,7 @@ async def test_pages_that_robots_txt_forbids_are_not_asked_for(tmp_path: Path) -
 @pytest.mark.parametrize("rules", [robots("User-agent: *", "Disallow: /"), Reply(status=401), Reply(status=403)])
 async def test_a_site_that_forbids_everything_is_left_alone(tmp_path: Path, rules: Reply) -> None:
     async with routed(site("open") | {"/robots.txt": rules}) as server:
-        with pytest.raises(BadSource, match=r"robots\.txt forbids bookwise") as caught:
+        with pytest.raises(BadSource, match=r"robots\.txt does not allow bookwise") as caught:
             await mirror(server.url, tmp_path, options=LOCAL)
     assert server.targets == ["/robots.txt"]
     assert caught.value.advice
@@ -43,13 +43,13 @@ async def test_a_site_that_forbids_everything_is_left_alone(tmp_path: Path, rule
 
 async def test_a_site_that_forbids_every_listed_page_is_left_alone(tmp_path: Path) -> None:
     rules = robots("User-agent: *", "Disallow: /open")
-    with pytest.raises(BadSource, match=r"robots\.txt forbids"):
+    with pytest.raises(BadSource, match=r"robots\.txt does not allow"):
         await visit(site("open") | {"/robots.txt": rules}, tmp_path)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
 async def test_a_site_that_cannot_tell_its_rules_is_unavailable(tmp_path: Path, status: int) -> None:
-    with pytest.raises(Unavailable, match=f"robots.txt answers HTTP {status}"):
+    with pytest.raises(Unavailable, match=f"robots.txt returned HTTP {status}"):
         await visit(site("open") | {"/robots.txt": Reply(status=status)}, tmp_path)
 
 
@@ -100,7 +100,7 @@ async def test_a_book_below_a_path_has_its_own_sitemap_and_only_its_own_pages(tm
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (Reply(status=404), "answers HTTP 404"),
+        (Reply(status=404), "returned HTTP 404"),
         (page("Not found"), "is not a sitemap"),
         (Reply(body=b"<!DOCTYPE x [<!ENTITY a 'b'>]><urlset/>"), "document type"),
         (Reply(body=gzip.compress(b"<urlset/>")), "is compressed"),
@@ -160,13 +160,13 @@ async def test_an_endless_chain_of_sitemaps_is_cut(tmp_path: Path) -> None:
             await mirror(server.url, tmp_path, options=LOCAL)
 
 
-async def test_addresses_on_other_hosts_or_that_are_none_are_not_asked_for(tmp_path: Path) -> None:
+async def test_addresses_on_other_hosts_or_that_are_none_are_not_requested(tmp_path: Path) -> None:
     async with routed({"/": page("Canary")}) as canary:
         names = ("/a", canary.url, "http://2130706433/", "file:///etc/passwd", "http://169.254.169.254/x")
         async with routed(site("a") | {"/sitemap.xml": sitemap(*names)}) as server:
             report = await mirror(server.url, tmp_path, options=LOCAL)
     assert titles(tmp_path) == ["A"]
-    assert sorted(note.reason for note in report.skipped) == [
+    assert sorted(problem.reason for problem in report.skipped) == [
         "no-address",
         "no-address",
         "other-site",

@@ -1,1 +1,1 @@
-"""Texts to vectors."""
+"""Embedders: texts → unit vectors."""

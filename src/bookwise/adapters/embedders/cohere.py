@@ -1,4 +1,4 @@
-"""Texts into vectors by Cohere's embed endpoint, which tells texts and questions apart."""
+"""Embeds texts with Cohere's embed endpoint, which treats documents and queries differently."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import SecretStr
 
-from bookwise.adapters.embedders.service import EmbeddingService, EmbeddingTimeouts, ServiceEmbedder, Wire
+from bookwise.adapters.embedders.service import EmbeddingEndpoint, EmbeddingService, EmbeddingTimeouts, ServiceEmbedder
 from bookwise.adapters.embedders.service_settings import host_beside, service_key, service_url
 from bookwise.domain.books import Calibration, EmbedderFacts, Vector
 
@@ -16,17 +16,17 @@ SIZE = 1024
 KEY_SETTING = "COHERE_API_KEY"
 URL_SETTING = "BOOKWISE_COHERE_BASE_URL"
 
-#: The service reads 512 tokens and drops the rest itself; this keeps what it would drop off the wire.
+#: The service reads 512 tokens and ignores the rest. Truncating texts here saves sending that rest.
 TEXT_BYTES = 16 * 512
 BATCH_TEXTS = 96
 BATCH_TOKENS = BATCH_TEXTS * TEXT_BYTES
 
-#: Unrelated texts stay under a cosine of 0.3, good matches lie between 0.45 and 0.75.
+#: Unrelated texts have a cosine below 0.3, good matches between 0.45 and 0.75.
 CALIBRATION = Calibration(knots=((0.0, 0.0), (0.39, 0.1), (0.78, 0.6), (0.92, 0.75), (1.07, 0.85), (1.55, 1.0)))
 
 
 class CohereEmbedder(ServiceEmbedder):
-    """Keeps the promises of `Embedder`."""
+    """`Embedder` on Cohere's service."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class CohereEmbedder(ServiceEmbedder):
         base_url: str = BASE_URL,
         model: str = MODEL,
         size: int = SIZE,
-        patience: EmbeddingTimeouts | None = None,
+        timeouts: EmbeddingTimeouts | None = None,
     ) -> None:
         url = service_url(base_url, URL_SETTING)
         service_key(key, KEY_SETTING)
@@ -46,7 +46,7 @@ class CohereEmbedder(ServiceEmbedder):
             size=size,
             calibration=CALIBRATION,
         )
-        wire = Wire(
+        endpoint = EmbeddingEndpoint(
             name="The Cohere embedding service",
             url=f"{url}/v2/embed",
             key=key,
@@ -58,7 +58,7 @@ class CohereEmbedder(ServiceEmbedder):
             batch_tokens=BATCH_TOKENS,
             rows=float_rows,
         )
-        super().__init__(EmbeddingService(wire, patience or EmbeddingTimeouts()))
+        super().__init__(EmbeddingService(endpoint, timeouts or EmbeddingTimeouts()))
 
     async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
         return await self._service.vectors(texts, partial(self._payload, "search_document"))
@@ -77,9 +77,9 @@ class CohereEmbedder(ServiceEmbedder):
         }
 
 
-def float_rows(answer: object) -> list[object]:
-    """The vectors under `embeddings.float`, which come in the order of the texts."""
-    embeddings = answer.get("embeddings") if isinstance(answer, dict) else None
+def float_rows(response: object) -> list[object]:
+    """The vectors under `embeddings.float`, in the order of the texts; `ValueError` if there are none."""
+    embeddings = response.get("embeddings") if isinstance(response, dict) else None
     rows = embeddings.get("float") if isinstance(embeddings, dict) else None
     if not isinstance(rows, list):
         raise ValueError("no list under embeddings.float")

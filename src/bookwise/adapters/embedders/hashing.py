@@ -1,4 +1,4 @@
-"""Texts into vectors by hashing their words, for unit tests only."""
+"""Embeds texts by hashing their words, for unit tests only."""
 
 import hashlib
 import math
@@ -11,9 +11,9 @@ CALIBRATION = Calibration(knots=((0.0, 0.0), (1.0, 1.0)))
 
 
 class HashingEmbedder:
-    """For unit tests only: knows which words two texts share and nothing of what they mean.
+    """For unit tests only: compares the words of two texts, not their meaning.
 
-    Fast, exact and the same on every machine, so a test can say which text is nearest.
+    Fast, exact and the same on every machine, so a test can predict the nearest text.
     """
 
     def __init__(self, size: int = 64) -> None:
@@ -27,12 +27,12 @@ class HashingEmbedder:
 
     def _vector(self, text: str) -> Vector:
         counts = [0] * self.facts.size
-        for word in re.findall(r"\w+", text.casefold()) or [text]:  # a text without words still has a direction
-            counts[_place(word, self.facts.size)] += 1
+        for word in re.findall(r"\w+", text.casefold()) or [text]:  # a text without words still needs a vector
+            counts[_bucket(word, self.facts.size)] += 1
         length = math.sqrt(sum(count * count for count in counts))
         return tuple(count / length for count in counts)
 
 
-def _place(word: str, size: int) -> int:
+def _bucket(word: str, size: int) -> int:
     digest = hashlib.blake2b(word.encode("utf-8", "replace"), digest_size=8).digest()
     return int.from_bytes(digest, "big") % size

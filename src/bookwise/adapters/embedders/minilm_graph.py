@@ -1,8 +1,8 @@
 """all-MiniLM-L6-v2 weights (safetensors) → one ONNX graph: token ids in, unit vector out.
 
-The graph takes one text at a time, so it needs neither padding nor an attention mask, and its matrix
-products are int8. Quantising one text alone is what makes a vector independent of its neighbours, and
-weights of 7 bits keep the integer sums exact on processors with and without dot-product instructions.
+The graph takes one text at a time, so it needs neither padding nor an attention mask. Its matrix products are int8.
+Quantising each text separately makes a vector independent of other texts, and 7-bit weights keep the integer sums exact
+on processors with and without dot-product instructions.
 """
 
 import json
@@ -35,16 +35,16 @@ def read_safetensors(path: Path) -> Weights:
     header: dict[str, Any] = json.loads(raw[8 : 8 + header_size])
     start = 8 + header_size
     weights: Weights = {}
-    for name, facts in header.items():
-        if facts.get("dtype") == "F32":
-            begin, end = facts["data_offsets"]
+    for name, entry in header.items():
+        if entry.get("dtype") == "F32":
+            begin, end = entry["data_offsets"]
             data = np.frombuffer(raw[start + begin : start + end], dtype="<f4")
-            weights[name] = data.reshape(facts["shape"])
+            weights[name] = data.reshape(entry["shape"])
     return weights
 
 
 class _Graph:
-    """Collects nodes and constants; each method adds one step and names its output."""
+    """Collects nodes and constants. Each method adds one step and returns the name of its output."""
 
     def __init__(self) -> None:
         self.nodes: list[onnx.NodeProto] = []
@@ -95,7 +95,7 @@ class _Graph:
 
 
 def _quantise(weight: NDArray[np.float32], top: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Each row as small integers and the scale that brings them back."""
+    """Each row as small integers, and the scale to convert them back."""
     scale = np.maximum(np.abs(weight).max(axis=1), 1e-9) / top
     return np.rint(weight / scale[:, None]).astype(np.int8), scale.astype(np.float32)
 

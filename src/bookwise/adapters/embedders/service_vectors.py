@@ -1,4 +1,4 @@
-"""Rows of numbers a service sent into unit vectors that can be trusted."""
+"""Rows of numbers from a service → valid unit vectors."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,33 +8,37 @@ import numpy as np
 from bookwise.domain.books import Vector
 from bookwise.domain.errors import EmbedderUnavailable
 
+_ADVICE = "Check the name and vector size of the embedding model in the settings."
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorSource:
-    """Which of the caller's texts a batch holds."""
+    """The position of a batch among all texts of the caller."""
 
     first: int
     count: int
     total: int
 
 
-def unit_vectors(rows: Sequence[object], *, size: int, place: VectorSource, service: str) -> list[Vector]:
-    """Every row scaled to length 1; `EmbedderUnavailable` names the first text whose row cannot be used."""
-    if len(rows) != place.count:
-        raise EmbedderUnavailable(f"{service} sent {len(rows)} vectors for {place.count} texts.")
-    found = []
-    for number, row in enumerate(rows, start=place.first + 1):
+def unit_vectors(rows: Sequence[object], *, size: int, source: VectorSource, service: str) -> list[Vector]:
+    """Every row scaled to length 1; `EmbedderUnavailable` names the first text with an invalid row."""
+    if len(rows) != source.count:
+        raise EmbedderUnavailable(f"{service} returned {len(rows)} vectors for {source.count} texts.", advice=_ADVICE)
+    vectors = []
+    for number, row in enumerate(rows, start=source.first + 1):
         try:
-            found.append(unit_vector(row, size))
+            vectors.append(unit_vector(row, size))
         except ValueError as error:
-            raise EmbedderUnavailable(f"{service} sent a vector {error} for text {number} of {place.total}.") from error
-    return found
+            raise EmbedderUnavailable(
+                f"{service} returned a vector {error} for text {number} of {source.total}.", advice=_ADVICE
+            ) from error
+    return vectors
 
 
 def unit_vector(row: object, size: int) -> Vector:
-    """The row scaled to length 1; `ValueError` says what is wrong with it."""
+    """The row scaled to length 1; `ValueError` with the reason if it is not a vector of this size."""
     if not isinstance(row, list):
-        raise ValueError("that is no list")
+        raise ValueError("that is not a list")
     if len(row) != size:
         raise ValueError(f"of {len(row)} numbers instead of {size}")
     numbers = _numbers(row)
@@ -43,15 +47,15 @@ def unit_vector(row: object, size: int) -> Vector:
     largest = float(np.abs(numbers).max())
     if largest == 0.0:
         raise ValueError("of zeros")
-    scaled = numbers / largest  # the squares of very large or very small numbers leave the range of a float
+    scaled = numbers / largest  # the squares of very large or very small numbers would overflow or underflow
     return tuple((scaled / np.linalg.norm(scaled)).tolist())
 
 
 def _numbers(row: list[object]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     try:
         numbers = np.asarray(row)
-    except ValueError:  # lists of unequal length inside
+    except ValueError:  # nested lists of unequal length
         numbers = np.asarray(None)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iuf":
-        raise ValueError("that holds something else than numbers")
+        raise ValueError("with values that are not numbers")
     return numbers.astype(np.float64)

@@ -1,1 +1,1 @@
-"""Vectors and payload in Qdrant's engine."""
+"""The lesson index on Qdrant's engine: vectors, BM25 terms and payloads."""

@@ -1,4 +1,4 @@
-"""Filter → Qdrant filter. The book is always among the conditions, unless the shard holds no other."""
+"""Filter → Qdrant filter. The book is always one of the conditions, unless the shard holds no other book."""
 
 from typing import Any
 
@@ -22,7 +22,10 @@ def any_of(field: str, values: list[str]) -> qdrant.FieldCondition:
 
 
 def to_qdrant(within: Filter, *, only_book: str | None = None) -> qdrant.Filter | None:
-    """All conditions must hold; a condition that admits everything is left out. `only_book`: all there is."""
+    """All conditions must hold. Conditions that admit every chunk are left out.
+
+    `only_book` is the book that is alone in the shard, if there is one; it needs no condition.
+    """
     conditions: list[Any] = [] if within.book_id == only_book else [equals(TENANT, within.book_id)]
     if within.hardware_tier < max(HARDWARE_TIERS):
         conditions.append(_between("hardware_tier", None, within.hardware_tier))

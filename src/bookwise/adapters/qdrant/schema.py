@@ -4,7 +4,7 @@ import hashlib
 from datetime import datetime
 from typing import Any
 
-from bookwise.domain.books import Audience, Chunk, Locator
+from bookwise.domain.books import Audience, Chunk, EmbeddedChunk, Locator
 
 DENSE = "dense"
 WORDS = "words"
@@ -31,25 +31,35 @@ Payload = dict[str, Any]
 
 
 def point_id(chunk: Chunk) -> int:
-    """24 bits for the lesson's revision, 40 for the chunk: an unchanged chunk of a new revision never overwrites what
-    readers still see, and chunks of one lesson are known by their upper part. Numbers cross into the engine and back
-    several times faster than UUIDs."""
+    """24 bits for the lesson's revision, 40 for the chunk.
+
+    An unchanged chunk of a new revision gets a new id, so it never overwrites a chunk that readers still see. Chunks of
+    one lesson share the upper bits. Integers pass to the engine and back several times faster than UUIDs.
+    """
     lesson = hashlib.sha256(f"{chunk.lesson_id}:{chunk.revision}".encode()).digest()[:3]
     return int.from_bytes(lesson + hashlib.sha256(chunk.id.encode()).digest()[:5])
 
 
 def lesson_of(point: int) -> int:
-    """The part of a point's id that its lesson's revision gave it."""
+    """The upper bits of a point's id: the same for all chunks of one lesson revision."""
     return point >> 40
 
 
-def to_payload(chunk: Chunk) -> Payload:
-    where, audience = chunk.locator, chunk.audience
+def to_payload(embedded: EmbeddedChunk) -> Payload:
+    """The fields stored with a chunk's vectors."""
+    return _chunk_payload(embedded.chunk) | {
+        "embedding_model": embedded.embedding_model,
+        "embedded_at": embedded.embedded_at.isoformat(),
+    }
+
+
+def _chunk_payload(chunk: Chunk) -> Payload:
+    locator, audience = chunk.locator, chunk.audience
     return {
-        "book_id": where.book_id,
-        "module": where.module,
-        "chapter": where.chapter,
-        "lesson": where.lesson,
+        "book_id": locator.book_id,
+        "module": locator.module,
+        "chapter": locator.chapter,
+        "lesson": locator.lesson,
         "hardware_tier": audience.hardware_tier,
         "proficiency_level": audience.proficiency_level,
         "layer": audience.layer,
@@ -57,8 +67,8 @@ def to_payload(chunk: Chunk) -> Payload:
         "content_hash": chunk.content_hash,
         "source_file_hash": chunk.file_hash,
         "text": chunk.text,
-        "section_title": where.section_title,
-        "source_file": where.source_file,
+        "section_title": locator.section_title,
+        "source_file": locator.source_file,
         "chunk_index": chunk.index,
         "total_chunks": chunk.total,
         "prev_chunk_id": chunk.prev_id,
@@ -71,17 +81,18 @@ def to_payload(chunk: Chunk) -> Payload:
         "chunk_id": chunk.id,
         "revision": chunk.revision,
         "char_count": chunk.char_count,
-        "page_title": where.page_title,
-        "chapter_title": where.breadcrumb[-1] if where.breadcrumb else where.page_title,
-        "section": where.section_title or where.page_title,
-        "heading_path": list(where.heading_path),
-        "breadcrumb": list(where.breadcrumb),
-        "url": where.url,
-        "anchor": where.anchor,
+        "page_title": locator.page_title,
+        "chapter_title": locator.breadcrumb[-1] if locator.breadcrumb else locator.page_title,
+        "section": locator.section_title or locator.page_title,
+        "heading_path": list(locator.heading_path),
+        "breadcrumb": list(locator.breadcrumb),
+        "url": locator.url,
+        "anchor": locator.anchor,
     }
 
 
 def to_chunk(payload: Payload) -> Chunk:
+    """The chunk behind a payload, without the text it was embedded from."""
     return Chunk(
         id=payload["chunk_id"],
         text=payload["text"],

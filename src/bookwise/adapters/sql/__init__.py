@@ -1,1 +1,1 @@
-"""Catalog, jobs and embedding cache in SQL."""
+"""Catalog, jobs, threads, API keys, answer log and embedding cache in SQL."""

@@ -1,4 +1,4 @@
-"""Turns books into table rows, and rows of any driver into books."""
+"""Books ↔ table rows of any driver."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ from bookwise.domain.books import Book, Calibration, Module
 
 
 def book_row(book: Book) -> dict[str, Any]:
+    """The columns of a book."""
     return {
         "id": book.id,
         "title": book.title,
@@ -21,6 +22,7 @@ def book_row(book: Book) -> dict[str, Any]:
 
 
 def book_from(row: Any) -> Book:
+    """The book in a row, whose columns are attributes."""
     return Book(
         id=row.id,
         title=row.title,
@@ -34,10 +36,10 @@ def book_from(row: Any) -> Book:
         embedder=row.embedder,
         embedder_name=row.embedder_name,
         embedder_size=row.embedder_size,
-        calibration=None if row.calibration is None else _calibration(row.calibration),
+        calibration=None if row.calibration is None else _to_calibration(row.calibration),
     )
 
 
-def _calibration(stored: dict[str, list[list[float]]]) -> Calibration:
-    # PostgreSQL gives whole numbers back as integers
-    return Calibration(knots=tuple((float(x), float(y)) for x, y in stored["knots"]))
+def _to_calibration(column: dict[str, list[list[float]]]) -> Calibration:
+    # PostgreSQL returns whole numbers as integers
+    return Calibration(knots=tuple((float(x), float(y)) for x, y in column["knots"]))

@@ -1,4 +1,4 @@
-"""Turns books and activated lessons into rows, and rows into what readers see."""
+"""Books and live lessons in SQL."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,16 +21,16 @@ _LAST_INGESTED = {
     "incremental": "last_incremental_update",
 }
 
-# A book that is removed and registered again goes on counting above this, so that no generation of a book
-# ever stands for two different sets of lessons.
+# A book that is removed and registered again continues counting from here, so that a generation number never stands
+# for two different sets of lessons.
 _HIGHEST_REMOVED = "highest removed generation"
 
-_TAKE_PLACE = delete(lessons).where(
+_DELETE_REPLACED = delete(lessons).where(
     lessons.c.book_id == bindparam("of_book"),
     lessons.c.index_id == bindparam("of_index"),
     or_(lessons.c.source_file == bindparam("same_file"), lessons.c.lesson_id == bindparam("same_id")),
 )
-_TAKE_AWAY = delete(lessons).where(
+_DELETE_WITHDRAWN = delete(lessons).where(
     lessons.c.book_id == bindparam("of_book"),
     lessons.c.index_id == bindparam("of_index"),
     lessons.c.source_file == bindparam("same_file"),
@@ -38,7 +38,10 @@ _TAKE_AWAY = delete(lessons).where(
 
 
 class SqlCatalog:
-    """The catalog of one index's data. `exclusive` says that no other process writes to this database."""
+    """The catalog of the data in one index.
+
+    `exclusive` means that no other process writes to this database, so results can be cached without a check.
+    """
 
     def __init__(self, database: Database, *, index_id: str, exclusive: bool) -> None:
         self._database = database
@@ -57,11 +60,11 @@ class SqlCatalog:
         return sorted(map(book_from, rows), key=lambda book: book.id)
 
     async def book(self, book_id: str) -> Book:
-        known = self._books.get(book_id) if self._exclusive else None
-        if known is not None:
-            return known
+        cached = self._books.get(book_id) if self._exclusive else None
+        if cached is not None:
+            return cached
         changes = self._changes
-        book = await self._database.read(_book, book_id)
+        book = await self._database.read(_read_book, book_id)
         if self._exclusive and changes == self._changes:
             self._books[book_id] = book
         return book
@@ -71,12 +74,12 @@ class SqlCatalog:
             await self._database.write(self._remove, book_id)
 
     async def live(self, book_id: str) -> Live:
-        known = self._live.get(book_id)
-        if known is not None and await self._is_current(book_id, known):
-            return known
+        cached = self._live.get(book_id)
+        if cached is not None and await self._is_current(book_id, cached):
+            return cached
         changes = self._changes
         live = await self._database.read(self._snapshot, book_id)
-        # A change that was committed since may or may not be in this snapshot: do not remember it.
+        # A change committed during the read may or may not be in this snapshot: do not cache it.
         if live.generation and changes == self._changes:
             self._live[book_id] = live
         return live
@@ -89,7 +92,7 @@ class SqlCatalog:
     async def activate(self, records: Sequence[LessonRecord]) -> None:
         if not records:
             return
-        _refuse_twins(records)
+        _check_unique(records)
         with self._change(*{record.book_id for record in records}):
             await self._database.write(_activate, records, self._index_id)
 
@@ -101,9 +104,9 @@ class SqlCatalog:
 
     async def mark_ingested(self, book_id: str, mode: IngestionMode, at: datetime) -> None:
         statement = update(books).where(books.c.id == book_id).values({_LAST_INGESTED[mode]: at})
-        marked = await self._database.write(lambda connection: connection.execute(statement).rowcount)
-        if not marked:
-            raise _no_book(book_id)
+        row_count = await self._database.write(lambda connection: connection.execute(statement).rowcount)
+        if not row_count:
+            raise _book_not_found(book_id)
 
     async def last_ingested(self, book_id: str) -> tuple[datetime | None, datetime | None]:
         query = select(books.c.last_full_ingest, books.c.last_incremental_update).where(books.c.id == book_id)
@@ -112,7 +115,7 @@ class SqlCatalog:
 
     @contextmanager
     def _change(self, *book_ids: str) -> Iterator[None]:
-        """Forgets what is remembered of these books, also when it is unknown how the change ended."""
+        """Clears the cache of these books, even if the outcome of the change is unknown."""
         try:
             yield
         finally:
@@ -121,16 +124,16 @@ class SqlCatalog:
                 self._live.pop(book_id, None)
                 self._books.pop(book_id, None)
 
-    async def _is_current(self, book_id: str, known: Live) -> bool:
+    async def _is_current(self, book_id: str, cached: Live) -> bool:
         if self._exclusive:
             return True
         query = select(books.c.generation).where(books.c.id == book_id)
         generation = await self._database.read(lambda connection: connection.execute(query).scalar())
-        return generation == known.generation
+        return generation == cached.generation
 
     def _snapshot(self, connection: Connection, book_id: str) -> Live:
-        mine = and_(lessons.c.book_id == books.c.id, lessons.c.index_id == self._index_id)
-        query = select(books.c.generation, lessons.c.revision).outerjoin_from(books, lessons, mine)
+        in_this_index = and_(lessons.c.book_id == books.c.id, lessons.c.index_id == self._index_id)
+        query = select(books.c.generation, lessons.c.revision).outerjoin_from(books, lessons, in_this_index)
         rows = connection.execute(query.where(books.c.id == book_id)).all()
         return Live(
             revisions=frozenset(row.revision for row in rows if row.revision is not None),
@@ -143,19 +146,19 @@ class SqlCatalog:
         statement = self._database.insert_into(books).values(
             **row, generation=func.coalesce(highest, 0) + 1, created_at=datetime.now(UTC)
         )
-        changed = {**row, "generation": books.c.generation + 1}
-        connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=changed))
-        elsewhere = and_(lessons.c.book_id == book.id, lessons.c.index_id != self._index_id)
-        connection.execute(delete(lessons).where(elsewhere))
+        changes = {**row, "generation": books.c.generation + 1}
+        connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=changes))
+        in_other_index = and_(lessons.c.book_id == book.id, lessons.c.index_id != self._index_id)
+        connection.execute(delete(lessons).where(in_other_index))
 
     def _remove(self, connection: Connection, book_id: str) -> None:
-        removed = delete(books).where(books.c.id == book_id).returning(books.c.generation)
-        generation = connection.execute(removed).scalar()
+        deletion = delete(books).where(books.c.id == book_id).returning(books.c.generation)
+        generation = connection.execute(deletion).scalar()
         if generation is None:
             return
-        note = self._database.insert_into(facts).values(key=_HIGHEST_REMOVED, value=generation)
+        insertion = self._database.insert_into(facts).values(key=_HIGHEST_REMOVED, value=generation)
         connection.execute(
-            note.on_conflict_do_update(
+            insertion.on_conflict_do_update(
                 index_elements=["key"],
                 set_={"value": generation},
                 where=facts.c.value < generation,
@@ -164,10 +167,10 @@ class SqlCatalog:
 
 
 def _activate(connection: Connection, records: Sequence[LessonRecord], index_id: str) -> None:
-    for book_id in sorted({record.book_id for record in records}):  # one order, so that no two wait in a ring
-        if not _next_generation(connection, book_id):
-            raise _no_book(book_id)
-    replaced = [
+    for book_id in sorted({record.book_id for record in records}):  # sorted, to avoid deadlocks
+        if not _increment_generation(connection, book_id):
+            raise _book_not_found(book_id)
+    keys = [
         {
             "of_book": record.book_id,
             "of_index": index_id,
@@ -176,38 +179,43 @@ def _activate(connection: Connection, records: Sequence[LessonRecord], index_id:
         }
         for record in records
     ]
-    connection.execute(_TAKE_PLACE, replaced)
+    connection.execute(_DELETE_REPLACED, keys)
     connection.execute(insert(lessons), [lesson_row(record, index_id=index_id) for record in records])
 
 
 def _withdraw(connection: Connection, book_id: str, source_files: Sequence[str], index_id: str) -> None:
-    if _next_generation(connection, book_id):
-        wanted = [{"of_book": book_id, "of_index": index_id, "same_file": file} for file in source_files]
-        connection.execute(_TAKE_AWAY, wanted)
+    if _increment_generation(connection, book_id):
+        keys = [{"of_book": book_id, "of_index": index_id, "same_file": file} for file in source_files]
+        connection.execute(_DELETE_WITHDRAWN, keys)
 
 
-def _next_generation(connection: Connection, book_id: str) -> bool:
-    """Counts the change, and holds off other changes of the book until the end of the transaction."""
-    grown = update(books).where(books.c.id == book_id).values(generation=books.c.generation + 1)
-    return connection.execute(grown).rowcount > 0
+def _increment_generation(connection: Connection, book_id: str) -> bool:
+    """Counts the change and locks the book until the end of the transaction. False if there is no such book."""
+    increment = update(books).where(books.c.id == book_id).values(generation=books.c.generation + 1)
+    return connection.execute(increment).rowcount > 0
 
 
-def _book(connection: Connection, book_id: str) -> Book:
+def _read_book(connection: Connection, book_id: str) -> Book:
     row = connection.execute(select(books).where(books.c.id == book_id)).first()
     if row is None:
-        raise _no_book(book_id)
+        raise _book_not_found(book_id)
     return book_from(row)
 
 
-def _no_book(book_id: str) -> NotFound:
-    return NotFound(f"There is no book {book_id!r}.", advice="Ingest it first, or name one that is listed.")
+def _book_not_found(book_id: str) -> NotFound:
+    return NotFound(
+        f"There is no book {book_id!r}.", advice="Ingest the book first, or use an id from `bookwise books`."
+    )
 
 
-def _refuse_twins(records: Sequence[LessonRecord]) -> None:
-    for what in ("source_file", "lesson_id"):
+def _check_unique(records: Sequence[LessonRecord]) -> None:
+    for field in ("source_file", "lesson_id"):
         seen: set[tuple[str, str]] = set()
         for record in records:
-            key = (record.book_id, getattr(record, what))
+            key = (record.book_id, getattr(record, field))
             if key in seen:
-                raise InvalidInput(f"Two lessons of book {key[0]!r} have the same {what}: {key[1]!r}.")
+                raise InvalidInput(
+                    f"Two lessons of book {key[0]!r} have the same {field}: {key[1]!r}.",
+                    advice="Rename or remove one of the two lessons.",
+                )
             seen.add(key)

@@ -1,6 +1,6 @@
-"""A SQLite catalog → what one search needs of it, on the plain driver.
+"""Reads books and live revisions from a SQLite catalog with the standard library's driver.
 
-SQLAlchemy would cost a cold `bookwise search` a quarter of its time. This reads; `SqlCatalog` is the catalog.
+Loading SQLAlchemy would take a quarter of the time of a cold `bookwise search`. `SqlCatalog` is the full catalog.
 """
 
 import json
@@ -18,7 +18,7 @@ from bookwise.domain.search import Live
 
 
 class SqliteCatalogReader:
-    """The reading side of the catalog, for a process that holds the data folder and writes nothing."""
+    """The read-only catalog, for a process that holds the lock of the data folder and writes nothing."""
 
     def __init__(self, path: Path, *, index_id: str) -> None:
         self._path = path
@@ -28,7 +28,7 @@ class SqliteCatalogReader:
 
     @property
     def is_current(self) -> bool:
-        """Whether the file is there, whole, and in the shape this program knows."""
+        """Whether the file exists, can be read, and has the current table version."""
         if not self._path.exists():
             return False
         try:
@@ -37,15 +37,17 @@ class SqliteCatalogReader:
             return False
 
     async def books(self) -> list[Book]:
-        return [_book(row) for row in self._rows("SELECT * FROM books ORDER BY id")]
+        return [_to_book(row) for row in self._rows("SELECT * FROM books ORDER BY id")]
 
     async def book(self, book_id: str) -> Book:
         if book_id not in self._books:
             for row in self._rows("SELECT * FROM books WHERE id = ?", book_id):
-                self._books[book_id] = _book(row)
+                self._books[book_id] = _to_book(row)
         if book_id in self._books:
             return self._books[book_id]
-        raise NotFound(f"There is no book {book_id!r}.", advice="Ingest it first, or name one that is listed.")
+        raise NotFound(
+            f"There is no book {book_id!r}.", advice="Ingest the book first, or use an id from `bookwise books`."
+        )
 
     async def live(self, book_id: str) -> Live:
         if book_id not in self._live:
@@ -67,6 +69,6 @@ class SqliteCatalogReader:
             return [dict(row) for row in connection.execute(query, values)]
 
 
-def _book(row: dict[str, Any]) -> Book:
-    decoded = {name: json.loads(row[name]) if row[name] else None for name in ("modules", "calibration")}
-    return book_from(SimpleNamespace(**row | decoded))
+def _to_book(row: dict[str, Any]) -> Book:
+    json_columns = {name: json.loads(row[name]) if row[name] else None for name in ("modules", "calibration")}
+    return book_from(SimpleNamespace(**row | json_columns))

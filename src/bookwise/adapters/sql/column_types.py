@@ -1,4 +1,4 @@
-"""Turns domain values into columns that read back the same on SQLite and PostgreSQL."""
+"""Column types whose values are the same on SQLite and PostgreSQL."""
 
 import json
 import re
@@ -12,40 +12,38 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from bookwise.domain.errors import InvalidInput
 
-# PostgreSQL stores no NUL, and neither database stores half of a surrogate pair.
+# PostgreSQL cannot store NUL, and neither database can store half of a surrogate pair.
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 class UnreadableValue(ValueError):
-    """A stored value is not what was written; the border turns this into `DamagedData`."""
+    """A stored value is invalid. `database_errors` turns this into `DamagedData`."""
 
 
-class Words(TypeDecorator[str]):
-    """Text that comes back exactly; what one of the databases cannot hold is refused on both."""
+class ExactText(TypeDecorator[str]):
+    """Text that is read back exactly. Characters that one database cannot store are rejected on both."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         if value is not None:
-            _refuse_unstorable(value)
+            _check_storable(value)
         return value
 
 
-class Remark(TypeDecorator[str]):
-    """Text for people (messages, folder names): what cannot be stored is written as an escape."""
+class EscapedText(TypeDecorator[str]):
+    """Text for people (messages, folder names). Characters that cannot be stored are written as an escape."""
 
     impl = Text
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        if value is None:
-            return None
-        return escaped(value)
+        return None if value is None else escape_text(value)
 
 
-class Moment(TypeDecorator[datetime]):
-    """An aware time in UTC; on SQLite a text of fixed width, so that it also sorts."""
+class UtcDateTime(TypeDecorator[datetime]):
+    """A time-zone-aware time in UTC. On SQLite it is text of fixed width, so that it sorts correctly."""
 
     impl = DateTime
     cache_ok = True
@@ -57,9 +55,9 @@ class Moment(TypeDecorator[datetime]):
         if value is None:
             return None
         if value.tzinfo is None:
-            raise InvalidInput(f"The time {value.isoformat()} has no time zone.", advice="Add one.")
-        moment = value.astimezone(UTC)
-        return moment if _is_postgres(dialect) else moment.isoformat(timespec="microseconds")
+            raise InvalidInput(f"The time {value.isoformat()} has no time zone.", advice="Add a time zone.")
+        utc = value.astimezone(UTC)
+        return utc if _is_postgres(dialect) else utc.isoformat(timespec="microseconds")
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         if value is None:
@@ -72,23 +70,23 @@ class Moment(TypeDecorator[datetime]):
             raise UnreadableValue("a stored time") from error
 
 
-class Now(FunctionElement[datetime]):
-    """The server's time as the default of a `Moment`, in the form that one stores."""
+class UtcNow(FunctionElement[datetime]):
+    """The current time of the server, as the default of a `UtcDateTime` column."""
 
     inherit_cache = True
 
 
-@compiles(Now)
-def _now(element: Now, compiler: Any, **options: Any) -> str:
+@compiles(UtcNow)
+def _compile_now(element: UtcNow, compiler: Any, **options: Any) -> str:
     return "now()"
 
 
-@compiles(Now, "sqlite")
-def _now_as_text(element: Now, compiler: Any, **options: Any) -> str:
+@compiles(UtcNow, "sqlite")
+def _compile_now_sqlite(element: UtcNow, compiler: Any, **options: Any) -> str:
     return "(strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now'))"
 
 
-class Json(TypeDecorator[Any]):
+class JsonColumn(TypeDecorator[Any]):
     """A JSON value: JSONB on PostgreSQL, text on SQLite; None is NULL."""
 
     impl = Text
@@ -97,13 +95,13 @@ class Json(TypeDecorator[Any]):
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
         if not _is_postgres(dialect):
             return dialect.type_descriptor(Text())
-        from sqlalchemy.dialects.postgresql import JSONB  # costs 30 ms that SQLite need not pay
+        from sqlalchemy.dialects.postgresql import JSONB  # loads the PostgreSQL dialect: 30 ms
 
         return dialect.type_descriptor(JSONB(none_as_null=True))
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> Any:
-        for text in _texts_in(value):
-            _refuse_unstorable(text)
+        for text in _strings(value):
+            _check_storable(text)
         if value is None or _is_postgres(dialect):
             return value
         return json.dumps(value, ensure_ascii=False, allow_nan=False)
@@ -117,30 +115,30 @@ class Json(TypeDecorator[Any]):
             raise UnreadableValue("a stored JSON value") from error
 
 
-def escaped(text: str) -> str:
-    """The text with what cannot be stored written as an escape."""
-    return _UNSTORABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def escape_text(text: str) -> str:
+    """The text with unstorable characters written as escapes."""
+    return _UNSTORABLE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _is_postgres(dialect: Dialect) -> bool:
     return dialect.name == "postgresql"
 
 
-def _refuse_unstorable(text: str) -> None:
-    found = _UNSTORABLE.search(text)
-    if found is not None:
+def _check_storable(text: str) -> None:
+    match = _UNSTORABLE.search(text)
+    if match is not None:
         raise InvalidInput(
-            f"Text holds the character U+{ord(found[0]):04X}, which cannot be stored.",
-            advice="Remove it from the lesson, its file name or the book's settings.",
+            f"The text contains the character U+{ord(match[0]):04X}, which cannot be stored.",
+            advice="Remove it from the lesson, its file name or the settings of the book.",
         )
 
 
-def _texts_in(value: Any) -> Iterator[str]:
+def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for key, item in value.items():
-            yield from (key, *_texts_in(item))
+            yield from (key, *_strings(item))
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _texts_in(item)
+            yield from _strings(item)

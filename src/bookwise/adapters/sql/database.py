@@ -1,4 +1,4 @@
-"""Turns a database URL into an open, migrated database that runs short transactions."""
+"""A database URL → an open, migrated database that runs short transactions."""
 
 import time
 from collections.abc import AsyncIterator, Callable
@@ -10,10 +10,10 @@ from sqlalchemy import Connection, Table, exc
 
 from bookwise.adapters.sql.address import Address, parse_address
 from bookwise.adapters.sql.engines import DatabaseTimeouts, Runner, make_runner
-from bookwise.adapters.sql.error_translation import damaged, is_locked, translated, worth_another_try
-from bookwise.adapters.sql.new_database import fill
+from bookwise.adapters.sql.error_translation import damage_error, database_errors, is_locked, is_retryable
+from bookwise.adapters.sql.new_database import create_tables
 from bookwise.adapters.sql.revisions import HEAD
-from bookwise.adapters.sql.version_check import refuse_unknown, stored_version
+from bookwise.adapters.sql.version_check import check_known_version, stored_version
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_TRIES = 3
-# Small and precious. Embeddings can be made again; threads and what was asked grow with the readers, and a check reads
-# all of a table.
-_CHECKED_AT_OPEN = ("books", "lessons", "jobs", "api_keys")
-_GOODBYE_SECONDS = 5
+_ATTEMPTS = 3
+# Small, important tables. Embeddings can be computed again; threads and questions grow with use, and a check reads the
+# whole table.
+_TABLES_TO_CHECK = ("books", "lessons", "jobs", "api_keys")
+_CLOSE_SECONDS = 5
 
 
 class Database:
-    """Runs plain functions of a connection, each in a transaction of its own.
+    """Runs functions that take a connection, each in a separate transaction.
 
-    A write that has begun ends before its task can be cancelled: whoever waits for one knows how it went.
+    Cancellation waits for a running write, so the caller always learns whether it was committed.
     """
 
     def __init__(self, runner: Runner, address: Address) -> None:
@@ -40,12 +40,15 @@ class Database:
         self.address = address
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What `work` returns. Each of its statements sees one state of the database."""
-        with translated(self.address):
+        """The result of `work`. Each of its statements sees one consistent state of the database."""
+        with database_errors(self.address):
             return await self.runner.run(lambda connection: work(connection, *args, **kwargs), "read")
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What `work` returns, after all it did is durable; when it raises, none of it happened."""
+        """The result of `work`, after its changes are durable. If it raises, nothing is changed.
+
+        `work` may run up to three times, if the database rolls it back because of a conflict.
+        """
 
         def transaction(connection: Connection) -> T:
             _begin(connection)
@@ -53,20 +56,20 @@ class Database:
             connection.commit()
             return result
 
-        tries = 0
-        with translated(self.address):
+        attempts = 0
+        with database_errors(self.address):
             while True:
                 try:
                     return await self.runner.run(transaction, "write")
                 except exc.DBAPIError as error:
-                    tries += 1
-                    if tries == _TRIES or not worth_another_try(error):
+                    attempts += 1
+                    if attempts == _ATTEMPTS or not is_retryable(error):
                         raise
 
     def insert_into(self, table: Table) -> Union["PostgresInsert", "SqliteInsert"]:
-        """An INSERT that can say ON CONFLICT, in the words of this database."""
+        """An INSERT statement that supports ON CONFLICT in the dialect of this database."""
         if self.address.kind == "postgresql":
-            from sqlalchemy.dialects.postgresql import insert as postgres_insert
+            from sqlalchemy.dialects.postgresql import insert as postgres_insert  # loads the dialect: 30 ms
 
             return postgres_insert(table)
         from sqlalchemy.dialects.sqlite import insert as sqlite_insert
@@ -75,25 +78,25 @@ class Database:
 
 
 @asynccontextmanager
-async def open_database(url: str, *, patience: DatabaseTimeouts | None = None) -> AsyncIterator[Database]:
-    """The database at `url`, brought to the newest version; closed at the end of the block."""
-    patience = patience or DatabaseTimeouts()
+async def open_database(url: str, *, timeouts: DatabaseTimeouts | None = None) -> AsyncIterator[Database]:
+    """The database at `url`, migrated to the newest version; closed at the end of the block."""
+    timeouts = timeouts or DatabaseTimeouts()
     address = parse_address(url)
-    database = Database(make_runner(address, patience), address)
+    database = Database(make_runner(address, timeouts), address)
     try:
-        await _prepare(database, patience)
+        await _prepare(database, timeouts)
         yield database
     finally:
-        with anyio.move_on_after(_GOODBYE_SECONDS, shield=True):
+        with anyio.move_on_after(_CLOSE_SECONDS, shield=True):
             await database.runner.close()
 
 
-async def _prepare(database: Database, patience: DatabaseTimeouts) -> None:
+async def _prepare(database: Database, timeouts: DatabaseTimeouts) -> None:
     version = await database.read(stored_version)
-    refuse_unknown(version, database.address.name)
+    check_known_version(version, database.address.name)
     if database.address.kind == "sqlite":
-        await database.read(_use_write_ahead_log, patience.busy)
-        version = version or await database.write(fill)
+        await database.read(_use_write_ahead_log, timeouts.busy)
+        version = version or await database.write(create_tables)
     if version != HEAD:
         await _migrate(database)
     elif database.address.kind == "sqlite":
@@ -108,18 +111,18 @@ def _begin(connection: Connection) -> None:
 
 
 async def _migrate(database: Database) -> None:
-    from bookwise.adapters.sql.migrate import ONE_AT_A_TIME, migrate  # loads Alembic: 0.2 s
+    from bookwise.adapters.sql.migrate import MIGRATION_LOCK, migrate  # loads Alembic: 0.2 s
 
-    while not ONE_AT_A_TIME.acquire(blocking=False):  # noqa: ASYNC110 - a lock across event loops
+    while not MIGRATION_LOCK.acquire(blocking=False):  # noqa: ASYNC110 - a lock shared between event loops
         await anyio.sleep(0.01)
     try:
         await database.write(migrate, database.address.name)
     finally:
-        ONE_AT_A_TIME.release()
+        MIGRATION_LOCK.release()
 
 
 def _use_write_ahead_log(connection: Connection, seconds: float) -> None:
-    """Switches a new file to WAL. SQLite does not wait for its lock here, so this does."""
+    """Switches a new file to WAL mode. SQLite does not wait for the lock here, so this function does."""
     deadline = time.monotonic() + seconds
     while connection.exec_driver_sql("PRAGMA journal_mode").scalar() != "wal":
         try:
@@ -132,6 +135,6 @@ def _use_write_ahead_log(connection: Connection, seconds: float) -> None:
 
 
 def _check_tables(connection: Connection, address: Address) -> None:
-    for table in _CHECKED_AT_OPEN:
+    for table in _TABLES_TO_CHECK:
         if connection.exec_driver_sql(f"PRAGMA quick_check({table})").scalar() != "ok":
-            raise damaged(address)
+            raise damage_error(address)

@@ -1,4 +1,4 @@
-"""Turns an address into something that runs functions of a connection; loads only the driver it needs."""
+"""A database address → a runner for functions that take a connection. Loads only the driver it needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,52 +18,52 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Purpose: TypeAlias = Literal["read", "write"]
 
-_READERS = 4
+_MAX_READERS = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatabaseTimeouts:
-    """How long to wait before a database counts as unavailable, in seconds."""
+    """How long to wait before a database is considered unavailable, in seconds."""
 
-    busy: float = 5.0  #: for another writer's lock
+    busy: float = 5.0  #: for the lock of another writer
     connect: float = 10.0
     statement: float = 30.0
     pool: float = 10.0  #: for a free connection
 
 
 class Runner(Protocol):
-    """Runs plain functions of a connection without holding up the event loop."""
+    """Runs functions that take a connection without blocking the event loop."""
 
     async def run(self, work: Callable[[Connection], T], purpose: Purpose) -> T: ...
 
     async def close(self) -> None: ...
 
 
-def make_runner(address: Address, patience: DatabaseTimeouts) -> Runner:
-    """A runner that has not connected yet. Errors and logs of its engine never show parameters."""
+def make_runner(address: Address, timeouts: DatabaseTimeouts) -> Runner:
+    """A runner that has not connected yet. Errors and logs of its engine never contain parameters."""
     if address.kind == "sqlite":
-        return SqliteRunner(address, patience)
-    return PostgresRunner(_postgres_engine(address, patience))
+        return SqliteRunner(address, timeouts)
+    return PostgresRunner(_postgres_engine(address, timeouts))
 
 
 class SqliteRunner:
-    """One hop to a worker thread for a whole transaction.
+    """Runs a whole transaction in one call to a worker thread.
 
-    An asynchronous driver would hop several times for each statement, and leave a thread behind when it
-    cannot open the file.
+    An asynchronous driver would switch threads several times per statement, and leak a thread when it cannot open the
+    file.
     """
 
-    def __init__(self, address: Address, patience: DatabaseTimeouts) -> None:
+    def __init__(self, address: Address, timeouts: DatabaseTimeouts) -> None:
         self._engine = create_engine(
             URL.create("sqlite", database=address.location),
-            connect_args={"timeout": patience.busy, "isolation_level": None},  # BEGIN is ours to say
-            pool_size=_READERS + 1,
+            connect_args={"timeout": timeouts.busy, "isolation_level": None},  # `Database` sends BEGIN itself
+            pool_size=_MAX_READERS + 1,
             max_overflow=0,
             hide_parameters=True,
         )
         event.listen(self._engine, "connect", _set_pragmas)
-        # SQLite has one writer at a time; to wait here is fairer than its polling, and holds no connection.
-        self._limits = {"read": anyio.CapacityLimiter(_READERS), "write": anyio.CapacityLimiter(1)}
+        # SQLite allows one writer at a time. Waiting here is fairer than its polling, and occupies no connection.
+        self._limits = {"read": anyio.CapacityLimiter(_MAX_READERS), "write": anyio.CapacityLimiter(1)}
 
     async def run(self, work: Callable[[Connection], T], purpose: Purpose) -> T:
         return await anyio.to_thread.run_sync(self._call, work, limiter=self._limits[purpose])
@@ -77,13 +77,13 @@ class SqliteRunner:
 
 
 class PostgresRunner:
-    """Asynchronous all the way down."""
+    """Runs transactions on the asynchronous driver."""
 
     def __init__(self, engine: "AsyncEngine") -> None:
         self._engine = engine
 
     async def run(self, work: Callable[[Connection], T], purpose: Purpose) -> T:
-        # A write that has begun ends before its task is cancelled, as it does in a thread.
+        # Cancellation waits for a running write, as it does in a thread.
         await anyio.lowlevel.checkpoint_if_cancelled()
         with anyio.CancelScope(shield=purpose == "write"):
             async with self._engine.connect() as connection:
@@ -99,34 +99,34 @@ def _set_pragmas(connection: Any, _record: object) -> None:
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _postgres_engine(address: Address, patience: DatabaseTimeouts) -> "AsyncEngine":
-    from sqlalchemy.ext.asyncio import create_async_engine
+def _postgres_engine(address: Address, timeouts: DatabaseTimeouts) -> "AsyncEngine":
+    from sqlalchemy.ext.asyncio import create_async_engine  # not needed for SQLite
 
     try:
-        import asyncpg  # type: ignore[import-untyped]
+        import asyncpg  # type: ignore[import-untyped]  # optional package; loads in 0.1 s
     except ImportError as error:
         raise Misconfigured(
-            "DATABASE_URL names a PostgreSQL database, but its driver is not installed.",
-            advice="Install it: pip install 'bookwise[postgres]'.",
+            "DATABASE_URL is a PostgreSQL address, but the PostgreSQL driver is not installed.",
+            advice="Run `pip install 'bookwise[postgres]'`.",
         ) from error
 
-    milliseconds = {"statement_timeout": patience.statement, "lock_timeout": patience.busy}
+    milliseconds = {"statement_timeout": timeouts.statement, "lock_timeout": timeouts.busy}
 
     async def connect() -> Any:
         return await asyncpg.connect(
             address.location,
-            timeout=patience.connect,
-            command_timeout=patience.statement + 1,  # the server's own limit comes first, and says more
+            timeout=timeouts.connect,
+            command_timeout=timeouts.statement + 1,  # the server times out first, with a better message
             server_settings={name: str(int(limit * 1000)) for name, limit in milliseconds.items()},
         )
 
     return create_async_engine(
         "postgresql+asyncpg://",
         async_creator=connect,
-        isolation_level="AUTOCOMMIT",  # a lone SELECT needs no BEGIN and ROLLBACK around it
+        isolation_level="AUTOCOMMIT",  # a single SELECT needs no BEGIN and ROLLBACK
         pool_size=5,
         max_overflow=5,
-        pool_timeout=patience.pool,
+        pool_timeout=timeouts.pool,
         pool_pre_ping=True,
         hide_parameters=True,
     )

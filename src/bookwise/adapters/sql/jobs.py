@@ -1,4 +1,4 @@
-"""Turns ingestion runs into durable jobs whose status only moves forward."""
+"""Ingestion jobs and their outcomes in SQL."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -14,8 +14,10 @@ from bookwise.domain.errors import Conflict, InvalidInput, JobAlreadyRunning, No
 from bookwise.domain.jobs import IngestionJob, IngestionMode, JobStatus, LessonOutcome
 
 _ACTIVE: tuple[JobStatus, ...] = ("queued", "running")
-_LARGEST_ID = 2**31 - 1
-_INTERRUPTED = "Interrupted: the process that ran this job is gone. Start the ingestion again to continue."
+_MAX_ID = 2**31 - 1
+_INTERRUPTED = "Interrupted: the process that ran this job has stopped. Start the ingestion again to continue."
+
+_COUNTER_ADVICE = "Report a bug: the counters of this job are wrong."
 
 
 def _now() -> datetime:
@@ -23,7 +25,7 @@ def _now() -> datetime:
 
 
 class SqlJobs:
-    """Jobs and their outcomes. A change of status names the one it starts from, so only one of two wins."""
+    """Jobs and their outcomes. A change names the status it starts from, so only one of two concurrent changes wins."""
 
     def __init__(self, database: Database, *, holder: str = "", clock: Callable[[], datetime] = _now) -> None:
         self._database = database
@@ -36,90 +38,90 @@ class SqlJobs:
         try:
             return await self._database.write(lambda c: job_from(c.execute(statement).one()))
         except IntegrityError as error:
-            raise await self._already_running(book_id) from error
+            raise await self._busy_error(book_id) from error
 
     async def start(self, job_id: int) -> IngestionJob:
-        running = update(jobs).values(status="running", started_at=self._clock())
-        return await self._database.write(_move, job_id, running, before=("queued",))
+        change = update(jobs).values(status="running", started_at=self._clock())
+        return await self._database.write(_move, job_id, change, before=("queued",))
 
     async def progress(self, job: IngestionJob, outcomes: Sequence[LessonOutcome]) -> None:
-        _refuse_negative(job)
+        _check_counters(job)
         await self._database.write(_progress, job, outcomes)
 
     async def finish(self, job: IngestionJob) -> IngestionJob:
-        _refuse_negative(job)
-        _refuse_uneven(job)
-        ended = _ended(job.completed_at or self._clock())
-        completed = update(jobs).values(**job_counters(job), status="completed", completed_at=ended)
-        return await self._database.write(_move, job.job_id, completed, before=("running",))
+        _check_counters(job)
+        _check_totals(job)
+        end = _end_time(job.completed_at or self._clock())
+        change = update(jobs).values(**job_counters(job), status="completed", completed_at=end)
+        return await self._database.write(_move, job.job_id, change, before=("running",))
 
     async def fail(self, job_id: int, error_message: str) -> IngestionJob:
-        failed = self._failed(error_message)
-        return await self._database.write(_move, job_id, failed, before=_ACTIVE)
+        change = self._failure(error_message)
+        return await self._database.write(_move, job_id, change, before=_ACTIVE)
 
     async def job(self, job_id: int) -> IngestionJob:
-        return await self._database.read(_job, job_id)
+        return await self._database.read(_read_job, job_id)
 
     async def jobs(self, book_id: str | None = None, *, limit: int = 20) -> list[IngestionJob]:
         if limit < 1:
-            raise InvalidInput(f"limit is {limit}; it must be 1 or more.")
-        query = select(jobs).order_by(jobs.c.job_id.desc()).limit(min(limit, _LARGEST_ID))
+            raise InvalidInput(f"limit is {limit}; it must be 1 or more.", advice="Use a larger limit.")
+        query = select(jobs).order_by(jobs.c.job_id.desc()).limit(min(limit, _MAX_ID))
         if book_id is not None:
             query = query.where(jobs.c.book_id == book_id)
         rows = await self._database.read(lambda connection: connection.execute(query).all())
         return [job_from(row) for row in rows]
 
     async def outcomes(self, job_id: int) -> list[LessonOutcome]:
-        return await self._database.read(_outcomes, job_id)
+        return await self._database.read(_read_outcomes, job_id)
 
     async def requeue(self, job_id: int) -> IngestionJob:
         return await self._database.write(_requeue, job_id)
 
     async def orphaned_jobs(self) -> list[IngestionJob]:
-        query = select(jobs).where(self._left()).order_by(jobs.c.job_id)
+        query = select(jobs).where(self._is_orphaned()).order_by(jobs.c.job_id)
         return await self._database.read(lambda connection: list(map(job_from, connection.execute(query))))
 
-    def _left(self) -> ColumnElement[bool]:
+    def _is_orphaned(self) -> ColumnElement[bool]:
         return and_(jobs.c.status.in_(_ACTIVE), jobs.c.holder == self._holder)
 
     async def interrupt_running(self) -> int:
-        left = self._left()
-        query = select(jobs.c.job_id).where(left).limit(1)
+        is_orphaned = self._is_orphaned()
+        query = select(jobs.c.job_id).where(is_orphaned).limit(1)
         if await self._database.read(lambda connection: connection.execute(query).first()) is None:
-            return 0  # the usual case, and it costs no write at every start
-        failed = self._failed(_INTERRUPTED).where(left)
-        return await self._database.write(lambda connection: connection.execute(failed).rowcount)
+            return 0  # the usual case: avoids a write at every start
+        change = self._failure(_INTERRUPTED).where(is_orphaned)
+        return await self._database.write(lambda connection: connection.execute(change).rowcount)
 
-    def _failed(self, error_message: str) -> Update:
-        ended = _ended(self._clock())
-        return update(jobs).values(status="failed", error_message=error_message, completed_at=ended)
+    def _failure(self, error_message: str) -> Update:
+        end = _end_time(self._clock())
+        return update(jobs).values(status="failed", error_message=error_message, completed_at=end)
 
-    async def _already_running(self, book_id: str) -> JobAlreadyRunning:
+    async def _busy_error(self, book_id: str) -> JobAlreadyRunning:
         query = select(jobs.c.job_id).where(jobs.c.book_id == book_id, jobs.c.status.in_(_ACTIVE))
         other = await self._database.read(lambda connection: connection.execute(query).scalar())
         name = "another job" if other is None else f"job {other}"
         return JobAlreadyRunning(
             f"The book {book_id!r} is already being ingested by {name}.",
-            advice="Wait until it has ended, then try again.",
+            advice="Wait until that job has finished, then try again.",
         )
 
 
 def _move(connection: Connection, job_id: int, change: Update, *, before: tuple[JobStatus, ...]) -> IngestionJob:
-    _refuse_impossible_id(job_id)
-    allowed = change.where(jobs.c.job_id == job_id, jobs.c.status.in_(before)).returning(jobs)
-    row = connection.execute(allowed).first()
+    _check_id(job_id)
+    statement = change.where(jobs.c.job_id == job_id, jobs.c.status.in_(before)).returning(jobs)
+    row = connection.execute(statement).first()
     if row is None:
-        job = _job(connection, job_id)
+        job = _read_job(connection, job_id)
         raise Conflict(
-            f"Job {job_id} is {job.status}; only a job that is {' or '.join(before)} can change so.",
-            advice="Read the job again: another process has moved it.",
+            f"Job {job_id} is {job.status}. This change requires a job that is {' or '.join(before)}.",
+            advice="Read the job again: another process has changed its status.",
         )
     return job_from(row)
 
 
 def _requeue(connection: Connection, job_id: int) -> IngestionJob:
-    again = {name: 0 for name in COUNTERS} | {"status": "queued", "started_at": None, "attempt": jobs.c.attempt + 1}
-    job = _move(connection, job_id, update(jobs).values(again), before=("running",))
+    values = {name: 0 for name in COUNTERS} | {"status": "queued", "started_at": None, "attempt": jobs.c.attempt + 1}
+    job = _move(connection, job_id, update(jobs).values(values), before=("running",))
     connection.execute(delete(job_outcomes).where(job_outcomes.c.job_id == job_id))
     return job
 
@@ -130,49 +132,51 @@ def _progress(connection: Connection, job: IngestionJob, outcomes: Sequence[Less
         connection.execute(insert(job_outcomes), [outcome_row(job.job_id, outcome) for outcome in outcomes])
 
 
-def _job(connection: Connection, job_id: int) -> IngestionJob:
-    _refuse_impossible_id(job_id)
+def _read_job(connection: Connection, job_id: int) -> IngestionJob:
+    _check_id(job_id)
     row = connection.execute(select(jobs).where(jobs.c.job_id == job_id)).first()
     if row is None:
-        raise _no_job(job_id)
+        raise _job_not_found(job_id)
     return job_from(row)
 
 
-def _outcomes(connection: Connection, job_id: int) -> list[LessonOutcome]:
-    _job(connection, job_id)
+def _read_outcomes(connection: Connection, job_id: int) -> list[LessonOutcome]:
+    _read_job(connection, job_id)
     query = select(job_outcomes).where(job_outcomes.c.job_id == job_id).order_by(job_outcomes.c.outcome_id)
     return [outcome_from(row) for row in connection.execute(query)]
 
 
-def _ended(at: datetime) -> ColumnElement[Any]:
-    """Never before the start, even when the wall clock was set back in between."""
+def _end_time(at: datetime) -> ColumnElement[Any]:
+    """The end of a job, never before its start, even if the wall clock was set back in between."""
     end = literal(at, jobs.c.completed_at.type)
     return case((jobs.c.started_at > end, jobs.c.started_at), else_=end)
 
 
-def _refuse_negative(job: IngestionJob) -> None:
+def _check_counters(job: IngestionJob) -> None:
     for name, count in job_counters(job).items():
         if count < 0:
-            raise InvalidInput(f"{name} of job {job.job_id} is {count}; it must be 0 or more.")
+            raise InvalidInput(f"{name} of job {job.job_id} is {count}; it must be 0 or more.", advice=_COUNTER_ADVICE)
 
 
-def _refuse_uneven(job: IngestionJob) -> None:
+def _check_totals(job: IngestionJob) -> None:
     if job.files_processed + job.files_skipped != job.total_files:
         raise InvalidInput(
             f"Job {job.job_id} cannot be completed: {job.files_processed} files processed and "
-            f"{job.files_skipped} skipped are not the {job.total_files} found.",
+            f"{job.files_skipped} skipped do not add up to {job.total_files} files.",
+            advice=_COUNTER_ADVICE,
         )
     if job.files_failed > job.files_skipped:
         raise InvalidInput(
             f"Job {job.job_id} cannot be completed: {job.files_failed} files failed, but only "
-            f"{job.files_skipped} were skipped."
+            f"{job.files_skipped} were skipped.",
+            advice=_COUNTER_ADVICE,
         )
 
 
-def _refuse_impossible_id(job_id: int) -> None:
-    if not 0 < job_id <= _LARGEST_ID:
-        raise _no_job(job_id)
+def _check_id(job_id: int) -> None:
+    if not 0 < job_id <= _MAX_ID:
+        raise _job_not_found(job_id)
 
 
-def _no_job(job_id: int) -> NotFound:
-    return NotFound(f"There is no ingestion job {job_id}.", advice="List the jobs to see their numbers.")
+def _job_not_found(job_id: int) -> NotFound:
+    return NotFound(f"There is no ingestion job {job_id}.", advice="List the jobs to see their ids.")

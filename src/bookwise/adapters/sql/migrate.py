@@ -1,4 +1,4 @@
-"""Turns an older or empty database into one of the newest version, once, whoever else tries."""
+"""An older or empty database → one with the newest tables, safe against concurrent migrations."""
 
 import logging
 from threading import Lock
@@ -8,16 +8,16 @@ from alembic.config import Config
 from sqlalchemy import Connection, text
 
 from bookwise.adapters.sql.revisions import HEAD
-from bookwise.adapters.sql.version_check import refuse_unknown, stored_version
+from bookwise.adapters.sql.version_check import check_known_version, stored_version
 
 ADVISORY_LOCK = text("SELECT pg_advisory_xact_lock(7020863914)")
 
-# Alembic keeps the migration it runs in module globals, so one process runs one at a time.
-ONE_AT_A_TIME = Lock()
+# Alembic keeps the running migration in module globals, so a process can run only one at a time.
+MIGRATION_LOCK = Lock()
 
 
 def script_config() -> Config:
-    """What an alembic.ini would say."""
+    """The settings that an alembic.ini file would hold."""
     config = Config()
     config.set_main_option("script_location", "bookwise.adapters.sql:migrations")
     config.set_main_option("path_separator", "os")
@@ -25,11 +25,11 @@ def script_config() -> Config:
 
 
 def migrate(connection: Connection, database: str) -> None:
-    """Brings the tables to `HEAD` inside the caller's transaction, which holds off all other writers."""
+    """Migrates the tables to `HEAD` in the caller's transaction, which blocks all other writers."""
     if connection.dialect.name == "postgresql":
         connection.execute(ADVISORY_LOCK)
     version = stored_version(connection)
-    refuse_unknown(version, database)
+    check_known_version(version, database)
     if version == HEAD:
         return
     config = script_config()

@@ -1,4 +1,4 @@
-"""Turns a response under the key its sender chose into one that can be sent again, for a day."""
+"""Responses by idempotency key in SQL, stored for a day."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
 
 from bookwise.adapters.sql.database import Database
-from bookwise.adapters.sql.tables import kept_responses as kept
+from bookwise.adapters.sql.tables import kept_responses as responses
 from bookwise.domain.errors import RequestMismatch, RequestRunning
 from bookwise.ports import KeptResponse
 
@@ -18,7 +18,7 @@ def _now() -> datetime:
 
 
 class SqlResponses:
-    """One row for each key of an owner: claimed while its request runs, then with the response."""
+    """One row per owner and key: a claim while the request runs, then the response."""
 
     def __init__(self, database: Database, *, clock: Callable[[], datetime] = _now) -> None:
         self._database = database
@@ -36,55 +36,62 @@ class SqlResponses:
             "headers": None,
             "body": None,
         }
-        adding = self._database.insert_into(kept).values(row)
-        claiming = adding.on_conflict_do_update(
-            index_elements=[kept.c.owner, kept.c.idempotency_key], set_=row, where=_is_free(now)
-        ).returning(kept.c.owner)
+        insertion = self._database.insert_into(responses).values(row)
+        upsert = insertion.on_conflict_do_update(
+            index_elements=[responses.c.owner, responses.c.idempotency_key], set_=row, where=_is_free(now)
+        ).returning(responses.c.owner)
 
         def claim(connection: Connection) -> KeptResponse | None:
-            if connection.execute(claiming).first() is not None:
+            if connection.execute(upsert).first() is not None:
                 return None
-            return _kept(connection, owner, key, fingerprint)
+            return _read_response(connection, owner, key, fingerprint)
 
         return await self._database.write(claim)
 
     async def keep(self, owner: str, key: str, response: KeptResponse) -> None:
         values = {"status": response.status, "headers": dict(response.headers), "body": response.body}
-        statement = update(kept).values(values).where(_is_running(owner, key))
+        statement = update(responses).values(values).where(_is_running(owner, key))
         await self._database.write(lambda connection: connection.execute(statement))
 
     async def release(self, owner: str, key: str) -> None:
-        statement = delete(kept).where(_is_running(owner, key))
+        statement = delete(responses).where(_is_running(owner, key))
         await self._database.write(lambda connection: connection.execute(statement))
 
     async def forget(self, *, before: datetime) -> int:
-        old = kept.c.claimed_at < before
-        query = select(func.count()).where(old)
+        is_old = responses.c.claimed_at < before
+        query = select(func.count()).where(is_old)
         if not await self._database.read(lambda connection: connection.execute(query).scalar()):
-            return 0  # the usual case, and it costs no write
-        return await self._database.write(lambda connection: connection.execute(delete(kept).where(old)).rowcount)
+            return 0  # the usual case: avoids a write
+        return await self._database.write(
+            lambda connection: connection.execute(delete(responses).where(is_old)).rowcount
+        )
 
 
 def _is_free(now: datetime) -> ColumnElement[bool]:
-    """A row that stands in nobody's way: too old, or its claimant is gone."""
-    is_left = and_(kept.c.status.is_(None), kept.c.claimed_until <= now)
-    return or_(kept.c.claimed_at <= now - KEPT, is_left)
+    """Whether a row can be claimed again: it is too old, or its lease ended without a response."""
+    has_expired = and_(responses.c.status.is_(None), responses.c.claimed_until <= now)
+    return or_(responses.c.claimed_at <= now - KEPT, has_expired)
 
 
 def _is_running(owner: str, key: str) -> ColumnElement[bool]:
-    return and_(kept.c.owner == owner, kept.c.idempotency_key == key, kept.c.status.is_(None))
+    return and_(responses.c.owner == owner, responses.c.idempotency_key == key, responses.c.status.is_(None))
 
 
-def _kept(connection: Connection, owner: str, key: str, fingerprint: str) -> KeptResponse:
-    """What stands in the way of a claim; that statement has locked the row."""
-    row = connection.execute(select(kept).where(kept.c.owner == owner, kept.c.idempotency_key == key)).one()
+def _read_response(connection: Connection, owner: str, key: str, fingerprint: str) -> KeptResponse:
+    """The stored response of a request that could not be claimed. The claim has locked the row.
+
+    `RequestMismatch` if the key belongs to another request, `RequestRunning` if there is no response yet.
+    """
+    row = connection.execute(
+        select(responses).where(responses.c.owner == owner, responses.c.idempotency_key == key)
+    ).one()
     if row.fingerprint != fingerprint:
         raise RequestMismatch(
             "This idempotency key was used for another request.",
-            advice="Send a new key with a new request; repeat a request with exactly the same body.",
+            advice="Use a new key for a new request. To repeat a request, send exactly the same body.",
         )
     if row.status is None:
         raise RequestRunning(
-            "The request with this idempotency key is still running.", advice="Send it again in a moment."
+            "The request with this idempotency key is still running.", advice="Send it again in a few seconds."
         )
     return KeptResponse(status=row.status, headers=row.headers, body=row.body)

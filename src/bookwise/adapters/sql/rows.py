@@ -1,4 +1,4 @@
-"""Turns lessons, jobs, outcomes, threads and messages into what tables hold, and that into them."""
+"""Lessons, jobs, outcomes, threads and messages ↔ table rows."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Row
 
-from bookwise.adapters.sql.column_types import UnreadableValue, escaped
+from bookwise.adapters.sql.column_types import UnreadableValue, escape_text
 from bookwise.adapters.sql.tables import COUNTERS
 from bookwise.domain.books import LessonPosition
 from bookwise.domain.errors import InvalidInput
@@ -16,7 +16,7 @@ from bookwise.domain.threads import LIVE_MESSAGES_MAX, Thread, ThreadMessage
 
 StoredMessage: TypeAlias = dict[str, Any]
 
-_DEEPEST = 50  # levels of JSON, far below what any database or parser stumbles over
+_MAX_DEPTH = 50  # levels of JSON, far below the limit of any database or parser
 
 
 def lesson_row(record: LessonRecord, *, index_id: str) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def job_counters(job: IngestionJob) -> dict[str, int]:
 
 
 def job_from(row: Row[Any]) -> IngestionJob:
-    facts = dict(row._mapping)
-    del facts["holder"]  # matters to the store alone
-    return IngestionJob(**facts)
+    columns = dict(row._mapping)
+    del columns["holder"]  # used only inside the store
+    return IngestionJob(**columns)
 
 
 def outcome_row(job_id: int, outcome: LessonOutcome) -> dict[str, Any]:
@@ -87,14 +87,14 @@ def outcome_from(row: Row[Any]) -> LessonOutcome:
 
 
 def message_row(message: ThreadMessage) -> StoredMessage:
-    """The message as JSON; what is as usual is left out."""
+    """The message as JSON, without default values; `InvalidInput` if its time has no time zone."""
     if message.timestamp.tzinfo is None:
         raise InvalidInput(
-            f"The time {message.timestamp.isoformat()} of a message has no time zone.", advice="Add one."
+            f"The time {message.timestamp.isoformat()} of a message has no time zone.", advice="Add a time zone."
         )
     stored: StoredMessage = {
         "role": message.role,
-        "content": escaped(message.content),
+        "content": escape_text(message.content),
         "timestamp": message.timestamp.astimezone(UTC).isoformat(timespec="microseconds"),  # so that it sorts
     }
     if message.confidence is not None:
@@ -113,7 +113,7 @@ def message_from(stored: StoredMessage) -> ThreadMessage:
             role=stored["role"],
             content=stored["content"],
             timestamp=datetime.fromisoformat(stored["timestamp"]),
-            confidence=None if confidence is None else float(confidence),  # PostgreSQL may give back an integer
+            confidence=None if confidence is None else float(confidence),  # PostgreSQL may return an integer
             complete=stored.get("complete", True),
             details=stored.get("details", {}),
         )
@@ -121,39 +121,42 @@ def message_from(stored: StoredMessage) -> ThreadMessage:
         raise UnreadableValue("a stored message") from error
 
 
-def thread_from(row: Row[Any], shown: Sequence[StoredMessage] = ()) -> Thread:
-    cold = row.archived_at is not None
+def thread_from(row: Row[Any], messages: Sequence[StoredMessage] = ()) -> Thread:
+    is_archived = row.archived_at is not None
     return Thread(
         id=row.thread_id,
         book_id=row.book_id,
         owner=row.owner,
-        messages=tuple(map(message_from, shown)),
-        archived_messages=max(0, row.archived_count - LIVE_MESSAGES_MAX) if cold else row.archived_count,
+        messages=tuple(map(message_from, messages)),
+        archived_messages=max(0, row.archived_count - LIVE_MESSAGES_MAX) if is_archived else row.archived_count,
         created_at=row.created_at,
         updated_at=row.updated_at,
         topic_summary=row.topic_summary,
         metadata=row._mapping["metadata"] or {},
-        archived=cold,
+        archived=is_archived,
     )
 
 
-def plain_json(what: str, value: Any) -> Any:
-    """The value as JSON holds it, with escapes for what cannot be stored; `InvalidInput` when JSON cannot hold it."""
+def plain_json(name: str, value: Any) -> Any:
+    """The value as plain JSON, with unstorable characters escaped; `InvalidInput` if it is not valid JSON.
+
+    `name` begins the error message.
+    """
     try:
-        return _storable(json.loads(json.dumps(value, allow_nan=False)))
+        return _escape_all(json.loads(json.dumps(value, allow_nan=False)))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
-            f"{what} cannot be written as JSON.", advice="Use plain values, lists and objects."
+            f"{name} cannot be written as JSON.", advice="Use plain values, lists and objects."
         ) from error
 
 
-def _storable(value: Any, depth: int = 0) -> Any:
-    if depth > _DEEPEST:
+def _escape_all(value: Any, depth: int = 0) -> Any:
+    if depth > _MAX_DEPTH:
         raise RecursionError
     if isinstance(value, str):
-        return escaped(value)
+        return escape_text(value)
     if isinstance(value, dict):
-        return {escaped(key): _storable(item, depth + 1) for key, item in value.items()}
+        return {escape_text(key): _escape_all(item, depth + 1) for key, item in value.items()}
     if isinstance(value, list):
-        return [_storable(item, depth + 1) for item in value]
+        return [_escape_all(item, depth + 1) for item in value]
     return value

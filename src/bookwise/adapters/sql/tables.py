@@ -1,4 +1,4 @@
-"""What Bookwise keeps in SQL, as SQLAlchemy Core; the migrations, not these, create the tables."""
+"""The SQL tables as SQLAlchemy Core objects. The migrations create the tables, not these objects."""
 
 from sqlalchemy import (
     BigInteger,
@@ -15,7 +15,7 @@ from sqlalchemy import (
     text,
 )
 
-from bookwise.adapters.sql.column_types import Json, Moment, Now, Remark, Words
+from bookwise.adapters.sql.column_types import EscapedText, ExactText, JsonColumn, UtcDateTime, UtcNow
 
 metadata = MetaData(
     naming_convention={
@@ -30,41 +30,41 @@ metadata = MetaData(
 books = Table(
     "books",
     metadata,
-    Column("id", Words, primary_key=True),
-    Column("title", Words, nullable=False),
-    Column("base_url", Words, nullable=False),
-    Column("language", Words, nullable=False),
-    Column("source", Remark, nullable=False),
-    Column("modules", Json, nullable=False),
-    Column("embedder", Words, nullable=False),
-    Column("embedder_name", Words, nullable=False),
+    Column("id", ExactText, primary_key=True),
+    Column("title", ExactText, nullable=False),
+    Column("base_url", ExactText, nullable=False),
+    Column("language", ExactText, nullable=False),
+    Column("source", EscapedText, nullable=False),
+    Column("modules", JsonColumn, nullable=False),
+    Column("embedder", ExactText, nullable=False),
+    Column("embedder_name", ExactText, nullable=False),
     Column("embedder_size", Integer, nullable=False),
-    Column("calibration", Json),
-    Column("last_full_ingest", Moment),
-    Column("last_incremental_update", Moment),
+    Column("calibration", JsonColumn),
+    Column("last_full_ingest", UtcDateTime),
+    Column("last_incremental_update", UtcDateTime),
     Column("generation", BigInteger, nullable=False),
-    Column("created_at", Moment, nullable=False),
+    Column("created_at", UtcDateTime, nullable=False),
 )
 
 lessons = Table(
     "lessons",
     metadata,
-    Column("book_id", Words, ForeignKey("books.id", ondelete="CASCADE"), primary_key=True),
-    Column("index_id", Words, primary_key=True),  # two embedders may serve a book while it moves over
-    Column("source_file", Words, primary_key=True),
-    Column("lesson_id", Words, nullable=False),
-    Column("revision", Words, nullable=False),
-    Column("file_hash", Words, nullable=False),
-    Column("module", Words, nullable=False),
+    Column("book_id", ExactText, ForeignKey("books.id", ondelete="CASCADE"), primary_key=True),
+    Column("index_id", ExactText, primary_key=True),  # during a change of embedder, a book has lessons in two indexes
+    Column("source_file", ExactText, primary_key=True),
+    Column("lesson_id", ExactText, nullable=False),
+    Column("revision", ExactText, nullable=False),
+    Column("file_hash", ExactText, nullable=False),
+    Column("module", ExactText, nullable=False),
     Column("chapter", BigInteger, nullable=False),
     Column("lesson", BigInteger, nullable=False),
-    Column("title", Words, nullable=False),
-    Column("url", Words, nullable=False),
-    Column("chunk_ids", Json, nullable=False),
+    Column("title", ExactText, nullable=False),
+    Column("url", ExactText, nullable=False),
+    Column("chunk_ids", JsonColumn, nullable=False),
     Column("chunk_count", Integer, nullable=False),
-    Column("ingested_at", Moment, nullable=False),
+    Column("ingested_at", UtcDateTime, nullable=False),
     UniqueConstraint("book_id", "index_id", "lesson_id"),
-    Index("ix_lessons_live", "book_id", "index_id", "revision"),  # answers `live` without reading rows
+    Index("ix_lessons_live", "book_id", "index_id", "revision"),  # covers the query of `live`
 )
 
 COUNTERS = (
@@ -81,22 +81,24 @@ jobs = Table(
     "jobs",
     metadata,
     Column("job_id", Integer, primary_key=True),
-    Column("book_id", Words, nullable=False),  # no foreign key: jobs outlive their book
-    Column("mode", Words, nullable=False),
-    Column("status", Words, nullable=False),
-    Column("source", Remark, nullable=False),
-    Column("holder", Words, nullable=False),  # whose process runs it: the index data it writes to
+    Column("book_id", ExactText, nullable=False),  # no foreign key: jobs are kept when the book is removed
+    Column("mode", ExactText, nullable=False),
+    Column("status", ExactText, nullable=False),
+    Column("source", EscapedText, nullable=False),
+    Column("holder", ExactText, nullable=False),  # id of the index that the job writes to
     *(Column(name, Integer, nullable=False, server_default=text("0")) for name in COUNTERS),
-    Column("queued_at", Moment, nullable=False),
-    Column("started_at", Moment),
-    Column("completed_at", Moment),
-    Column("error_message", Remark),
-    Column("attempt", Integer, nullable=False, server_default=text("1")),  # one more after each start that broke off
+    Column("queued_at", UtcDateTime, nullable=False),
+    Column("started_at", UtcDateTime),
+    Column("completed_at", UtcDateTime),
+    Column("error_message", EscapedText),
+    Column(
+        "attempt", Integer, nullable=False, server_default=text("1")
+    ),  # increases each time an interrupted job is queued again
     CheckConstraint(" AND ".join(f"{name} >= 0" for name in COUNTERS), name="counters"),
     CheckConstraint("(completed_at IS NULL) = (status IN ('queued', 'running'))", name="completed_at"),
     CheckConstraint("status <> 'completed' OR files_processed + files_skipped = total_files", name="files"),
     Index("ix_jobs_book_id", "book_id", "job_id"),
-    # On PostgreSQL it has the same WHERE, by its migration; saying so here would load that dialect, 30 ms.
+    # The migration adds the same WHERE on PostgreSQL. Declaring it here would load that dialect: 30 ms.
     Index("uq_jobs_active", "book_id", unique=True, sqlite_where=text("status IN ('queued', 'running')")),
     sqlite_autoincrement=True,
 )
@@ -106,27 +108,27 @@ job_outcomes = Table(
     metadata,
     Column("outcome_id", Integer, primary_key=True),
     Column("job_id", Integer, ForeignKey("jobs.job_id", ondelete="CASCADE"), nullable=False),
-    Column("source_file", Remark, nullable=False),
-    Column("status", Words, nullable=False),
+    Column("source_file", EscapedText, nullable=False),
+    Column("status", ExactText, nullable=False),
     Column("chunks_created", Integer, nullable=False),
     Column("chunks_deleted", Integer, nullable=False),
-    Column("reason", Remark, nullable=False),
-    Column("message", Remark, nullable=False),
+    Column("reason", EscapedText, nullable=False),
+    Column("message", EscapedText, nullable=False),
     Index("ix_job_outcomes_job_id", "job_id", "outcome_id"),
 )
 
 embeddings = Table(
     "embeddings",
     metadata,
-    Column("fingerprint", Words, primary_key=True),
-    Column("text_hash", Words, primary_key=True),
+    Column("fingerprint", ExactText, primary_key=True),
+    Column("text_hash", ExactText, primary_key=True),
     Column("vector", LargeBinary, nullable=False),  # float32, little-endian
 )
 
 facts = Table(
     "facts",
     metadata,
-    Column("key", Words, primary_key=True),
+    Column("key", ExactText, primary_key=True),
     Column("value", BigInteger, nullable=False),
 )
 
@@ -134,21 +136,21 @@ threads = Table(
     "conversation_threads",
     metadata,
     Column("thread_id", Uuid(as_uuid=False), primary_key=True),
-    Column("messages", Json, nullable=False),  # the live ones, oldest first; empty in cold storage
-    Column("created_at", Moment, nullable=False, server_default=Now()),
-    Column("updated_at", Moment, nullable=False, server_default=Now()),
-    Column("topic_summary", Remark),
-    Column("metadata", Json, server_default=text("'{}'")),
-    Column("book_id", Words, nullable=False),  # no foreign key: threads outlive their book
-    Column("owner", Words, nullable=False),
+    Column("messages", JsonColumn, nullable=False),  # live messages, oldest first; empty in cold storage
+    Column("created_at", UtcDateTime, nullable=False, server_default=UtcNow()),
+    Column("updated_at", UtcDateTime, nullable=False, server_default=UtcNow()),
+    Column("topic_summary", EscapedText),
+    Column("metadata", JsonColumn, server_default=text("'{}'")),
+    Column("book_id", ExactText, nullable=False),  # no foreign key: threads are kept when the book is removed
+    Column("owner", ExactText, nullable=False),
     Column("archived_count", Integer, nullable=False, server_default=text("0")),  # rows in archived_messages
-    Column("archived_at", Moment),  # since when it is in cold storage
-    Column("busy_until", Moment),  # set while a question has no answer; in the past when its process is gone
+    Column("archived_at", UtcDateTime),  # when the thread was moved to cold storage
+    Column("busy_until", UtcDateTime),  # set while a question is unanswered; in the past if its process has died
 )
 Index("idx_threads_updated", threads.c.updated_at.desc())
 Index("idx_threads_created", threads.c.created_at.desc())
 Index("ix_conversation_threads_owner", threads.c.owner, threads.c.updated_at)
-# On PostgreSQL it has the same WHERE, as with the jobs.
+# The migration adds the same WHERE on PostgreSQL.
 Index("ix_conversation_threads_live", threads.c.updated_at, sqlite_where=text("archived_at IS NULL"))
 
 archived_messages = Table(
@@ -161,23 +163,23 @@ archived_messages = Table(
         primary_key=True,
     ),
     Column("position", Integer, primary_key=True, autoincrement=False),  # from 0, without gaps
-    Column("message", Json, nullable=False),
+    Column("message", JsonColumn, nullable=False),
 )
 
 api_keys = Table(
     "api_keys",
     metadata,
-    Column("key_id", Words, primary_key=True),
-    Column("name", Words, nullable=False),
-    Column("role", Words, nullable=False),
-    Column("books", Json, nullable=False),
-    Column("origins", Json, nullable=False),
+    Column("key_id", ExactText, primary_key=True),
+    Column("name", ExactText, nullable=False),
+    Column("role", ExactText, nullable=False),
+    Column("books", JsonColumn, nullable=False),
+    Column("origins", JsonColumn, nullable=False),
     Column("rate_per_minute", Integer, nullable=False),
-    Column("secret_hash", Words, nullable=False),  # SHA-256 in hex; the secret itself is kept nowhere
-    Column("created_at", Moment, nullable=False),
-    Column("revoked_at", Moment),
-    Column("previous_hash", Words),  # of the secret before the last rotation, which still works for a while
-    Column("previous_until", Moment),
+    Column("secret_hash", ExactText, nullable=False),  # SHA-256 in hex; the secret itself is never stored
+    Column("created_at", UtcDateTime, nullable=False),
+    Column("revoked_at", UtcDateTime),
+    Column("previous_hash", ExactText),  # of the previous secret, which works until previous_until
+    Column("previous_until", UtcDateTime),
     CheckConstraint("role IN ('reader', 'admin')", name="role"),
     Index("uq_api_keys_secret_hash", "secret_hash", unique=True),
     Index("uq_api_keys_previous_hash", "previous_hash", unique=True),
@@ -187,19 +189,19 @@ asked_questions = Table(
     "asked_questions",
     metadata,
     Column("answer_id", Uuid(as_uuid=False), primary_key=True),
-    Column("book_id", Words, nullable=False),  # no foreign key: what readers asked outlives the book
-    Column("owner", Words, nullable=False),
-    # A reader who deletes a thread deletes what it asked.
+    Column("book_id", ExactText, nullable=False),  # no foreign key: questions are kept when the book is removed
+    Column("owner", ExactText, nullable=False),
+    # Deleting a thread deletes its questions.
     Column("thread_id", Uuid(as_uuid=False), ForeignKey("conversation_threads.thread_id", ondelete="CASCADE")),
-    Column("asked_at", Moment, nullable=False),
-    Column("question", Remark, nullable=False),
-    Column("outcome", Words, nullable=False),
-    Column("reason", Words, nullable=False),
-    Column("level", Words, nullable=False),
-    Column("lessons", Json, nullable=False),  # that the answer quotes: lesson_id, title, url
-    Column("thumb", Words),
-    Column("comment", Remark, nullable=False, server_default=text("''")),
-    Column("rated_at", Moment),
+    Column("asked_at", UtcDateTime, nullable=False),
+    Column("question", EscapedText, nullable=False),
+    Column("outcome", ExactText, nullable=False),
+    Column("reason", ExactText, nullable=False),
+    Column("level", ExactText, nullable=False),
+    Column("lessons", JsonColumn, nullable=False),  # quoted in the answer: lesson_id, title, url
+    Column("thumb", ExactText),
+    Column("comment", EscapedText, nullable=False, server_default=text("''")),
+    Column("rated_at", UtcDateTime),
     CheckConstraint("thumb IN ('up', 'down')", name="thumb"),
     Index("ix_asked_questions_book_id", "book_id", "asked_at"),
     Index("ix_asked_questions_thread_id", "thread_id"),
@@ -208,13 +210,13 @@ asked_questions = Table(
 kept_responses = Table(
     "kept_responses",
     metadata,
-    Column("owner", Words, primary_key=True),
-    Column("idempotency_key", Words, primary_key=True),
-    Column("fingerprint", Words, nullable=False),  # of the request it belongs to
-    Column("claimed_at", Moment, nullable=False),
-    Column("claimed_until", Moment, nullable=False),  # then whoever claimed it is gone, unless there is a status
-    Column("status", Integer),  # none while the request runs
-    Column("headers", Json),
+    Column("owner", ExactText, primary_key=True),
+    Column("idempotency_key", ExactText, primary_key=True),
+    Column("fingerprint", ExactText, nullable=False),  # of the request
+    Column("claimed_at", UtcDateTime, nullable=False),
+    Column("claimed_until", UtcDateTime, nullable=False),  # end of the lease; after it, a row without status is free
+    Column("status", Integer),  # NULL while the request runs
+    Column("headers", JsonColumn),
     Column("body", LargeBinary),
     Index("ix_kept_responses_claimed_at", "claimed_at"),
 )

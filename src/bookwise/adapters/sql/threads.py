@@ -1,4 +1,4 @@
-"""Turns questions and answers into durable threads: the newest messages live, older ones archived, none lost."""
+"""Threads in SQL: the newest messages in the thread's row, older ones in an archive table."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -10,16 +10,16 @@ from uuid import uuid4
 from sqlalchemy import ColumnElement, Connection, Delete, Row, Select, Update, and_, delete, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
-from bookwise.adapters.sql.column_types import escaped
+from bookwise.adapters.sql.column_types import escape_text
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.rows import StoredMessage, message_from, message_row, plain_json, thread_from
 from bookwise.adapters.sql.tables import archived_messages, threads
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound, ThreadBusy
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Thread, ThreadMessage, checked_thread_id
 
-_LARGEST_LIMIT = 2**31 - 1
-_LONGEST_SECONDS = 10**9
-_BATCH = 50  # threads moved in one transaction: others may write in between
+_MAX_LIMIT = 2**31 - 1
+_MAX_SECONDS = 10**9
+_BATCH = 50  # threads moved per transaction, so that other writers can run in between
 
 _WHOLE_WORDS = re.compile(rf"(?s).{{1,{SUMMARY_MAX}}}(?!\S)")
 _WITHOUT_MESSAGES = tuple(column for column in threads.c if column.name != "messages")
@@ -30,34 +30,34 @@ def _now() -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class _Key:
-    """A thread as its owner names it; to anyone else it does not exist."""
+class _ThreadKey:
+    """Thread id and owner. For any other owner the thread does not exist."""
 
     thread_id: str
     owner: str
 
     @classmethod
-    def of(cls, thread_id: str, owner: str) -> "_Key":
+    def of(cls, thread_id: str, owner: str) -> "_ThreadKey":
         return cls(checked_thread_id(thread_id), owner)
 
     @property
-    def fits(self) -> ColumnElement[bool]:
+    def condition(self) -> ColumnElement[bool]:
         return and_(threads.c.thread_id == self.thread_id, threads.c.owner == self.owner)
 
-    def found(self, row: Row[Any] | None) -> Row[Any]:
+    def require(self, row: Row[Any] | None) -> Row[Any]:
         if row is None:
-            raise self.absent()
+            raise self.not_found()
         return row
 
-    def absent(self) -> NotFound:
+    def not_found(self) -> NotFound:
         return NotFound(f"There is no thread {self.thread_id}.", advice="List the threads to see their ids.")
 
 
 class SqlThreads:
-    """Threads with their live messages in one row each, and the archive beside them.
+    """Threads with their live messages in one row each, and an archive of older messages.
 
-    Messages are numbered from 0 within their thread; the archive holds the first `archived_count` of them and
-    the row holds the rest. Every change locks the row first, so changes of one thread follow one another.
+    The messages of a thread are numbered from 0. The archive has the first `archived_count` of them, the row has the
+    rest. Every change locks the row first, so changes of one thread never overlap.
     """
 
     def __init__(self, database: Database, *, clock: Callable[[], datetime] = _now) -> None:
@@ -83,69 +83,72 @@ class SqlThreads:
             return await self._database.write(lambda connection: thread_from(connection.execute(statement).one()))
         except IntegrityError:
             raise Conflict(
-                f"The thread id {new_id} is already taken.", advice="Leave it out to begin a new thread."
+                f"The thread id {new_id} is already in use.", advice="Omit the id to start a new thread."
             ) from None
 
     async def thread(self, thread_id: str, *, owner: str = "") -> Thread:
-        return await self._database.read(_thread, _Key.of(thread_id, owner))
+        return await self._database.read(_read_thread, _ThreadKey.of(thread_id, owner))
 
     async def threads(self, *, owner: str = "", book_id: str | None = None, limit: int = 20) -> list[Thread]:
         newest_first = (threads.c.updated_at.desc(), threads.c.created_at.desc(), threads.c.thread_id)
         query = select(*_WITHOUT_MESSAGES).where(threads.c.owner == owner).order_by(*newest_first)
         if book_id is not None:
             query = query.where(threads.c.book_id == book_id)
-        query = query.limit(_checked_limit(limit))
+        query = query.limit(_validate_limit(limit))
         return await self._database.read(lambda connection: list(map(thread_from, connection.execute(query))))
 
     async def begin(self, thread_id: str, question: str, *, owner: str = "", lease_seconds: float = 120) -> Thread:
-        lease = _duration("lease_seconds", lease_seconds)
-        return await self._database.write(_begin, _Key.of(thread_id, owner), question, self._clock(), lease)
+        lease = _validate_seconds("lease_seconds", lease_seconds)
+        return await self._database.write(_begin, _ThreadKey.of(thread_id, owner), question, self._clock(), lease)
 
     async def finish(self, thread_id: str, answer: ThreadMessage, *, owner: str = "") -> Thread:
         if answer.role != "assistant":
-            raise InvalidInput(f"An answer must be the assistant's message, not the {answer.role}'s.")
-        return await self._database.write(_finish, _Key.of(thread_id, owner), answer, self._clock())
+            raise InvalidInput(
+                f"The answer has the role {answer.role!r}, not 'assistant'.",
+                advice="Store answers of the assistant only.",
+            )
+        return await self._database.write(_finish, _ThreadKey.of(thread_id, owner), answer, self._clock())
 
     async def summarise(self, thread_id: str, topic_summary: str, *, owner: str = "") -> None:
-        summary = _cut_at_word(escaped(topic_summary).strip())
+        summary = _truncate(escape_text(topic_summary).strip())
         statement = update(threads).values(topic_summary=summary)
-        await self._database.write(_change_one, _Key.of(thread_id, owner), statement)
+        await self._database.write(_change_one, _ThreadKey.of(thread_id, owner), statement)
 
     async def history(self, thread_id: str, *, owner: str = "", limit: int = 1000) -> list[ThreadMessage]:
-        return await self._database.read(_history, _Key.of(thread_id, owner), _checked_limit(limit))
+        return await self._database.read(_read_history, _ThreadKey.of(thread_id, owner), _validate_limit(limit))
 
     async def remove(self, thread_id: str, *, owner: str = "") -> None:
-        await self._database.write(_change_one, _Key.of(thread_id, owner), delete(threads))
+        await self._database.write(_change_one, _ThreadKey.of(thread_id, owner), delete(threads))
 
     async def archive_idle(self, *, idle_seconds: float = 3600) -> int:
         now = self._clock()
-        query = _idle(now, _duration("idle_seconds", idle_seconds))
-        moved = 0
+        query = _select_idle(now, _validate_seconds("idle_seconds", idle_seconds))
+        count = 0
         while await self._database.read(lambda connection: connection.execute(query.limit(1)).first()) is not None:
-            batch = await self._database.write(_archive, query.limit(_BATCH), now)
+            batch = await self._database.write(_archive_threads, query.limit(_BATCH), now)
             if not batch:
-                break  # the rest is in use just now
-            moved += batch
-        return moved
+                break  # the remaining threads are in use
+            count += batch
+        return count
 
 
-def _begin(connection: Connection, key: _Key, question: str, now: datetime, lease: timedelta) -> Thread:
-    row = _locked(connection, key)
+def _begin(connection: Connection, key: _ThreadKey, question: str, now: datetime, lease: timedelta) -> Thread:
+    row = _lock_row(connection, key)
     if row.busy_until is not None and row.busy_until > now:
         raise ThreadBusy(
-            f"Thread {key.thread_id} is still answering its last question.",
-            advice="Wait for the answer, then ask again.",
+            f"Thread {key.thread_id} is still answering the previous question.",
+            advice="Wait for that answer, then try again.",
         )
-    live, archived = _brought_back(connection, row)
+    live, archived = _restore_live(connection, row)
     turn = _turn(question, at=max([now, row.updated_at, *(message_from(message).timestamp for message in live[-1:])]))
     messages = [*live, *turn]
-    oldest, kept = messages[:-LIVE_MESSAGES_MAX], messages[-LIVE_MESSAGES_MAX:]
-    _put_away(connection, key.thread_id, archived, oldest)
+    oldest, newest = messages[:-LIVE_MESSAGES_MAX], messages[-LIVE_MESSAGES_MAX:]
+    _archive_messages(connection, key.thread_id, archived, oldest)
     connection.execute(
         update(threads)
-        .where(key.fits)
+        .where(key.condition)
         .values(
-            messages=kept,
+            messages=newest,
             archived_count=archived + len(oldest),
             archived_at=None,
             busy_until=now + lease,
@@ -155,18 +158,18 @@ def _begin(connection: Connection, key: _Key, question: str, now: datetime, leas
     return thread_from(row, live)
 
 
-def _finish(connection: Connection, key: _Key, answer: ThreadMessage, now: datetime) -> Thread:
-    row = _locked(connection, key)
+def _finish(connection: Connection, key: _ThreadKey, answer: ThreadMessage, now: datetime) -> Thread:
+    row = _lock_row(connection, key)
     if row.busy_until is None:
-        raise NotFound(f"Thread {key.thread_id} waits for no answer.", advice="Ask a question first.")
-    live, archived = _brought_back(connection, row)
-    question, written = live[-2], message_row(answer)
-    written["timestamp"] = max(written["timestamp"], question["timestamp"])  # clocks may differ; order may not
-    finished = (
+        raise NotFound(f"Thread {key.thread_id} has no unanswered question.", advice="Ask a question first.")
+    live, archived = _restore_live(connection, row)
+    question, message = live[-2], message_row(answer)
+    message["timestamp"] = max(message["timestamp"], question["timestamp"])  # keep the order even if clocks differ
+    change = (
         update(threads)
-        .where(key.fits)
+        .where(key.condition)
         .values(
-            messages=[*live[:-1], written],
+            messages=[*live[:-1], message],
             archived_count=archived,
             archived_at=None,
             busy_until=None,
@@ -174,32 +177,32 @@ def _finish(connection: Connection, key: _Key, answer: ThreadMessage, now: datet
         )
         .returning(threads)
     )
-    row = connection.execute(finished).one()
+    row = connection.execute(change).one()
     return thread_from(row, row.messages)
 
 
 def _turn(question: str, *, at: datetime) -> list[StoredMessage]:
-    asked = ThreadMessage(role="user", content=question, timestamp=at)
-    unanswered = ThreadMessage(role="assistant", content="", timestamp=at, complete=False)
-    return [message_row(asked), message_row(unanswered)]
+    user_message = ThreadMessage(role="user", content=question, timestamp=at)
+    pending_answer = ThreadMessage(role="assistant", content="", timestamp=at, complete=False)
+    return [message_row(user_message), message_row(pending_answer)]
 
 
-def _archive(connection: Connection, idle: Select[Any], now: datetime) -> int:
+def _archive_threads(connection: Connection, idle: Select[Any], now: datetime) -> int:
     rows = connection.execute(idle.with_for_update(skip_locked=True)).all()
     for row in rows:
-        _put_away(connection, row.thread_id, row.archived_count, row.messages)
-        cold = {"messages": [], "archived_count": row.archived_count + len(row.messages), "archived_at": now}
-        connection.execute(update(threads).where(threads.c.thread_id == row.thread_id).values(cold))
+        _archive_messages(connection, row.thread_id, row.archived_count, row.messages)
+        values = {"messages": [], "archived_count": row.archived_count + len(row.messages), "archived_at": now}
+        connection.execute(update(threads).where(threads.c.thread_id == row.thread_id).values(values))
     return len(rows)
 
 
-def _idle(now: datetime, idle: timedelta) -> Select[Any]:
-    free = or_(threads.c.busy_until.is_(None), threads.c.busy_until <= now)
-    live = and_(threads.c.archived_at.is_(None), threads.c.updated_at < now - idle)
-    return select(threads).where(live, free).order_by(threads.c.updated_at)
+def _select_idle(now: datetime, idle: timedelta) -> Select[Any]:
+    is_free = or_(threads.c.busy_until.is_(None), threads.c.busy_until <= now)
+    is_idle = and_(threads.c.archived_at.is_(None), threads.c.updated_at < now - idle)
+    return select(threads).where(is_idle, is_free).order_by(threads.c.updated_at)
 
 
-def _put_away(connection: Connection, thread_id: str, first: int, messages: Sequence[StoredMessage]) -> None:
+def _archive_messages(connection: Connection, thread_id: str, first: int, messages: Sequence[StoredMessage]) -> None:
     rows = [
         {"thread_id": thread_id, "position": position, "message": message}
         for position, message in enumerate(messages, start=first)
@@ -208,26 +211,26 @@ def _put_away(connection: Connection, thread_id: str, first: int, messages: Sequ
         connection.execute(insert(archived_messages), rows)
 
 
-def _brought_back(connection: Connection, row: Row[Any]) -> tuple[list[StoredMessage], int]:
-    """The live messages and how many are archived before them, after the newest left cold storage."""
+def _restore_live(connection: Connection, row: Row[Any]) -> tuple[list[StoredMessage], int]:
+    """The live messages and the number of archived ones before them. Takes the newest out of cold storage if needed."""
     if row.archived_at is None:
         return row.messages, row.archived_count
     first = max(0, row.archived_count - LIVE_MESSAGES_MAX)
-    newest = and_(archived_messages.c.thread_id == row.thread_id, archived_messages.c.position >= first)
-    back = connection.execute(delete(archived_messages).where(newest).returning(archived_messages)).all()
-    return [message.message for message in sorted(back, key=lambda message: message.position)], first
+    is_recent = and_(archived_messages.c.thread_id == row.thread_id, archived_messages.c.position >= first)
+    rows = connection.execute(delete(archived_messages).where(is_recent).returning(archived_messages)).all()
+    return [message.message for message in sorted(rows, key=lambda message: message.position)], first
 
 
-def _thread(connection: Connection, key: _Key) -> Thread:
-    _see_one_moment(connection)
-    row = key.found(connection.execute(select(threads).where(key.fits)).first())
-    cold = row.archived_at is not None
-    return thread_from(row, _newest_archived(connection, row, LIVE_MESSAGES_MAX) if cold else row.messages)
+def _read_thread(connection: Connection, key: _ThreadKey) -> Thread:
+    _use_one_snapshot(connection)
+    row = key.require(connection.execute(select(threads).where(key.condition)).first())
+    is_archived = row.archived_at is not None
+    return thread_from(row, _newest_archived(connection, row, LIVE_MESSAGES_MAX) if is_archived else row.messages)
 
 
-def _history(connection: Connection, key: _Key, limit: int) -> list[ThreadMessage]:
-    _see_one_moment(connection)
-    row = key.found(connection.execute(select(threads).where(key.fits)).first())
+def _read_history(connection: Connection, key: _ThreadKey, limit: int) -> list[ThreadMessage]:
+    _use_one_snapshot(connection)
+    row = key.require(connection.execute(select(threads).where(key.condition)).first())
     archived = _newest_archived(connection, row, limit - len(row.messages))
     return [message_from(message) for message in [*archived, *row.messages][-limit:]]
 
@@ -240,38 +243,40 @@ def _newest_archived(connection: Connection, row: Row[Any], limit: int) -> list[
     return list(connection.execute(query.order_by(newest_first).limit(limit)).scalars())[::-1]
 
 
-def _see_one_moment(connection: Connection) -> None:
-    """Makes all that follows read one state: a message on its way to the archive is seen once."""
+def _use_one_snapshot(connection: Connection) -> None:
+    """Makes the following reads see one state, so that a message being archived is read exactly once."""
     if connection.dialect.name == "sqlite":
         connection.exec_driver_sql("BEGIN")
     else:
         connection.execution_options(isolation_level="REPEATABLE READ")
 
 
-def _locked(connection: Connection, key: _Key) -> Row[Any]:
-    """The thread, held until the end of the transaction."""
-    return key.found(connection.execute(select(threads).where(key.fits).with_for_update()).first())
+def _lock_row(connection: Connection, key: _ThreadKey) -> Row[Any]:
+    """The row of the thread, locked until the end of the transaction."""
+    return key.require(connection.execute(select(threads).where(key.condition).with_for_update()).first())
 
 
-def _change_one(connection: Connection, key: _Key, change: Update | Delete) -> None:
-    if not connection.execute(change.where(key.fits)).rowcount:
-        raise key.absent()
+def _change_one(connection: Connection, key: _ThreadKey, change: Update | Delete) -> None:
+    if not connection.execute(change.where(key.condition)).rowcount:
+        raise key.not_found()
 
 
-def _cut_at_word(text: str) -> str:
+def _truncate(text: str) -> str:
     if len(text) <= SUMMARY_MAX:
         return text
-    whole_words = _WHOLE_WORDS.match(text)
-    return whole_words[0].rstrip() if whole_words else text[:SUMMARY_MAX]
+    match = _WHOLE_WORDS.match(text)
+    return match[0].rstrip() if match else text[:SUMMARY_MAX]
 
 
-def _checked_limit(limit: int) -> int:
+def _validate_limit(limit: int) -> int:
     if limit < 1:
-        raise InvalidInput(f"limit is {limit}; it must be 1 or more.")
-    return min(limit, _LARGEST_LIMIT)
+        raise InvalidInput(f"limit is {limit}; it must be 1 or more.", advice="Use a larger limit.")
+    return min(limit, _MAX_LIMIT)
 
 
-def _duration(name: str, seconds: float) -> timedelta:
-    if not 0 <= seconds <= _LONGEST_SECONDS:
-        raise InvalidInput(f"{name} is {seconds}; it must be between 0 and {_LONGEST_SECONDS:,}.")
+def _validate_seconds(name: str, seconds: float) -> timedelta:
+    if not 0 <= seconds <= _MAX_SECONDS:
+        raise InvalidInput(
+            f"{name} is {seconds}; it must be between 0 and {_MAX_SECONDS:,}.", advice="Use a value in this range."
+        )
     return timedelta(seconds=seconds)

@@ -1,4 +1,4 @@
-"""Turns vectors into bytes that come back bit for bit, so that no text is embedded twice."""
+"""Caches vectors as bytes, bit for bit, so that no text is embedded twice."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from struct import Struct
@@ -10,8 +10,8 @@ from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.tables import embeddings
 from bookwise.domain.books import Vector
 
-_FLOAT = 4  # bytes
-_BATCH = 500  # hashes in one IN list: far below any database's limit of parameters
+_FLOAT_BYTES = 4
+_BATCH = 500  # hashes per IN list, far below the parameter limit of any database
 
 
 class SqlVectorCache:
@@ -28,25 +28,25 @@ class SqlVectorCache:
     async def remember(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
         if not vectors:
             return
-        # Sorted, so that two writers of the same vectors never wait for each other in a ring.
+        # Sorted, to avoid deadlocks between two writers of the same vectors.
         rows = [
-            {"fingerprint": fingerprint, "text_hash": text_hash, "vector": _packed(vectors[text_hash])}
+            {"fingerprint": fingerprint, "text_hash": text_hash, "vector": _pack(vectors[text_hash])}
             for text_hash in sorted(vectors)
         ]
-        adding = self._database.insert_into(embeddings)
-        newest = adding.on_conflict_do_update(
-            index_elements=["fingerprint", "text_hash"], set_={"vector": adding.excluded.vector}
+        insertion = self._database.insert_into(embeddings)
+        upsert = insertion.on_conflict_do_update(
+            index_elements=["fingerprint", "text_hash"], set_={"vector": insertion.excluded.vector}
         )
-        await self._database.write(lambda connection: connection.execute(newest, rows))
+        await self._database.write(lambda connection: connection.execute(upsert, rows))
 
 
 def _recall(connection: Connection, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:
-    of_embedder = select(embeddings.c.text_hash, embeddings.c.vector).where(embeddings.c.fingerprint == fingerprint)
-    found: dict[str, Vector] = {}
+    query = select(embeddings.c.text_hash, embeddings.c.vector).where(embeddings.c.fingerprint == fingerprint)
+    vectors: dict[str, Vector] = {}
     for batch in _batches(hashes):
-        rows = connection.execute(of_embedder.where(embeddings.c.text_hash.in_(batch)))
-        found.update((row.text_hash, _unpacked(row.vector)) for row in rows)
-    return found
+        rows = connection.execute(query.where(embeddings.c.text_hash.in_(batch)))
+        vectors.update((row.text_hash, _unpack(row.vector)) for row in rows)
+    return vectors
 
 
 def _batches(hashes: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -54,11 +54,11 @@ def _batches(hashes: Sequence[str]) -> Iterator[Sequence[str]]:
         yield hashes[start : start + _BATCH]
 
 
-def _packed(vector: Vector) -> bytes:
+def _pack(vector: Vector) -> bytes:
     return Struct(f"<{len(vector)}f").pack(*vector)
 
 
-def _unpacked(stored: bytes) -> Vector:
-    if len(stored) % _FLOAT:
+def _unpack(data: bytes) -> Vector:
+    if len(data) % _FLOAT_BYTES:
         raise UnreadableValue("a stored vector")
-    return Struct(f"<{len(stored) // _FLOAT}f").unpack(stored)
+    return Struct(f"<{len(data) // _FLOAT_BYTES}f").unpack(data)

@@ -1,4 +1,4 @@
-"""Which shape of the tables this program knows; kept apart so that Alembic is loaded only to change it."""
+"""The table version of a database. Separate from `migrate`, which loads Alembic."""
 
 from sqlalchemy import Connection, text
 
@@ -12,16 +12,16 @@ _TABLE_EXISTS = {
 
 
 def stored_version(connection: Connection) -> str | None:
-    """The version the database is at; None when it holds no tables yet."""
+    """The table version of the database; None for a database without tables."""
     if connection.execute(_TABLE_EXISTS[connection.dialect.name]).first() is None:
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
-def refuse_unknown(version: str | None, database: str) -> None:
-    """`Misconfigured` for a database that a newer program has changed."""
+def check_known_version(version: str | None, database: str) -> None:
+    """`Misconfigured` for a database that a newer version of Bookwise has migrated."""
     if version is not None and version not in HISTORY:
         raise Misconfigured(
-            f"The database {database} is at version {version}, but this program knows only up to {HEAD}.",
-            advice="Start the newer program, or open another database. Nothing was changed.",
+            f"The database {database} has table version {version}. This version of Bookwise supports up to {HEAD}.",
+            advice="Install a newer version of Bookwise, or use another database. Nothing was changed.",
         )

@@ -1,1 +1,1 @@
-"""Pages of a live site to bytes, without being led anywhere else."""
+"""Reads the pages of a live site, and only of that site."""

@@ -1,4 +1,4 @@
-"""An address somebody typed or a site named into one that may be visited, or an error that says why not."""
+"""Text → a URL that may be requested, or an error with the reason why not."""
 
 import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
@@ -9,18 +9,18 @@ from bookwise.domain.errors import BadSource
 
 Address = IPv4Address | IPv6Address
 
-_LONGEST_URL = 2_048
-_ADVICE = "Give the public http or https address of the site."
+_MAX_URL_LENGTH = 2_048
+_ADVICE = "Use the public http or https address of the site."
 
-#: Reachable with `allow_private`: this machine and networks an organisation runs for itself.
+#: Allowed only with `allow_private`: this machine and private networks.
 _PRIVATE = (
     ("this machine", ("127.0.0.0/8", "::1/128")),
     ("a private network", ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "fc00::/7")),
 )
-#: Never reachable: no lesson lives there, but a cloud machine's credentials may. Listed here in full, because
-#: what Python's own `is_global` counts in differs from one release to the next.
+#: Never allowed: no book is published there, but credentials of a cloud machine may be served there. Listed in full,
+#: because the result of Python's `is_global` differs between releases.
 _NEVER = (
-    ("a cloud's metadata service", ("168.63.129.16/32", "100.100.100.200/32", "fd00:ec2::/32")),
+    ("a cloud metadata service", ("168.63.129.16/32", "100.100.100.200/32", "fd00:ec2::/32")),
     ("a link-local address", ("169.254.0.0/16", "fe80::/10")),
     ("a multicast address", ("224.0.0.0/4", "ff00::/8")),
     (
@@ -37,31 +37,31 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def site_url(text: str) -> httpx2.URL:
-    """The one reading of an address that is checked, resolved and requested; `BadSource` when it is unfit."""
-    shown = text if len(text) <= 100 else f"{text[:100]}…"
-    if len(text) > _LONGEST_URL or "\\" in text or any(c.isspace() or not c.isprintable() for c in text):
-        raise BadSource(f"{shown!r} is not the address of a site.", advice=_ADVICE)
+    """The URL in its only form: the one that is checked, resolved and requested. `BadSource` if it is not allowed."""
+    excerpt = text if len(text) <= 100 else f"{text[:100]}…"
+    if len(text) > _MAX_URL_LENGTH or "\\" in text or any(c.isspace() or not c.isprintable() for c in text):
+        raise BadSource(f"{excerpt!r} is not the address of a site.", advice=_ADVICE)
     try:
         url = httpx2.URL(text)
     except httpx2.InvalidURL as error:
-        raise BadSource(f"{shown!r} is not the address of a site: {error}", advice=_ADVICE) from error
+        raise BadSource(f"{excerpt!r} is not the address of a site: {error}", advice=_ADVICE) from error
     if url.scheme not in ("http", "https"):
-        raise BadSource(f"{shown!r} does not begin with http:// or https://.", advice=_ADVICE)
+        raise BadSource(f"{excerpt!r} does not begin with http:// or https://.", advice=_ADVICE)
     if "@" in re.split(r"[/?#]", text.partition("//")[2], maxsplit=1)[0]:
-        raise BadSource("The address holds a user name or password.", advice="Leave out what stands before the @.")
+        raise BadSource("The address contains a user name or password.", advice="Remove the part before the @.")
     if url.port is not None and not 1 <= url.port <= 65_535:
-        raise BadSource(f"{shown!r} names a port that does not exist.", advice=_ADVICE)
+        raise BadSource(f"{excerpt!r} has an invalid port.", advice=_ADVICE)
     _check_host(host_of(url))
     return url.copy_with(fragment=None)
 
 
 def host_of(url: httpx2.URL) -> str:
-    """The host as it is resolved: ASCII, lower case, without the dot of the DNS root."""
+    """The host as it is resolved: ASCII, lower case, without a trailing dot."""
     return url.raw_host.decode("ascii").lower().removesuffix(".")
 
 
 def literal_address(host: str) -> Address | None:
-    """The IP address a host is written as; None for a name."""
+    """The IP address if the host is one; None for a name."""
     try:
         return ip_address(host)
     except ValueError:
@@ -69,8 +69,8 @@ def literal_address(host: str) -> Address | None:
 
 
 def refusal(address: Address, *, allow_private: bool) -> str:
-    """What makes an address one that must not be visited; empty when it may be."""
-    address = _inner(address)
+    """Why an address must not be contacted; empty when it may be."""
+    address = _embedded_ipv4(address)
     for reason, networks in _NEVER + (() if allow_private else _PRIVATE):
         if any(address in _network(network) for network in networks):
             return reason
@@ -84,15 +84,15 @@ def _check_host(host: str) -> None:
     if literal_address(host) is not None and "%" not in host:
         return
     last = host.rpartition(".")[2]
-    # Resolvers read 2130706433, 0x7f.1 and 127.1 as 127.0.0.1; nobody's book is published at such an address.
+    # Resolvers read 2130706433, 0x7f.1 and 127.1 as 127.0.0.1. No book is published at such an address.
     if re.fullmatch(r"[0-9]+|0x[0-9a-f]*", last):
-        raise BadSource(f"The host {host!r} is a number in disguise.", advice=_ADVICE)
+        raise BadSource(f"The host {host!r} is an IP address in an unusual notation.", advice=_ADVICE)
     if not re.fullmatch(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?", host) or ".." in host:
-        raise BadSource(f"{host!r} is not the name of a host.", advice=_ADVICE)
+        raise BadSource(f"{host!r} is not a valid host name.", advice=_ADVICE)
 
 
-def _inner(address: Address) -> Address:
-    """The IPv4 address an IPv6 address stands for, where it does."""
+def _embedded_ipv4(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address maps to, if any; else the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address.ipv4_mapped is not None:

@@ -1,4 +1,4 @@
-"""robots.txt and sitemaps into the pages a site offers."""
+"""robots.txt and sitemaps → the pages of a site."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ from bookwise.domain.errors import BadSource, Unavailable
 ROBOTS_BYTES = 512 * 1024
 SITEMAP_BYTES = 10 * 2**20
 MAX_SITEMAPS = 50
-_DEEPEST_ELEMENT = 8
+_MAX_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageNote:
-    """A page that is not in the mirror as it should be, and why."""
+class PageProblem:
+    """A page that is missing from the mirror or outdated in it, and the reason."""
 
     url: str
     reason: str  #: stable slug: `robots`, `other-site`, `not-html`, `noindex`, `unavailable`, …
@@ -30,33 +30,33 @@ class PageNote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Listing:
-    """What a site's sitemaps say."""
+class SitemapPages:
+    """The pages of a book according to the sitemaps of its site."""
 
     pages: tuple[httpx2.URL, ...]
-    notes: tuple[PageNote, ...]
+    problems: tuple[PageProblem, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Locations:
-    """What one sitemap file lists."""
+class SitemapEntries:
+    """The addresses in one sitemap file."""
 
     pages: tuple[str, ...] = ()
     sitemaps: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A sitemap to read; one that the site itself named must be readable."""
+class SitemapRef:
+    """A sitemap to read. One that the site itself names is required: it must be readable."""
 
     url: str
-    needed: bool = False
+    required: bool = False
 
 
 async def fetch_robots(fetcher: Fetcher, scope: Scope) -> RobotFileParser:
-    """The site's rules for visitors; a site without a robots.txt allows everything."""
+    """The rules in the site's robots.txt; a site without one allows everything."""
     url = scope.at_root("robots.txt")
-    fetched = await fetcher.fetch(url, refuse=scope.foreign, most_bytes=ROBOTS_BYTES)
+    fetched = await fetcher.fetch(url, reject=scope.foreign, max_bytes=ROBOTS_BYTES)
     rules = RobotFileParser(str(url))
     if fetched.status == 200:
         rules.parse(fetched.body.decode("utf-8", "replace").splitlines())
@@ -65,120 +65,132 @@ async def fetch_robots(fetcher: Fetcher, scope: Scope) -> RobotFileParser:
     elif 400 <= fetched.status < 500 and fetched.status != 429:
         rules.parse([])
     else:
-        raise _no_answer(url, fetched.status)
+        raise _http_error(url, fetched.status)
     return rules
 
 
-async def listed_pages(fetcher: Fetcher, scope: Scope, rules: RobotFileParser) -> Listing:
-    """The pages in the order of the sitemap, from the first place that lists any of this book."""
+async def find_pages(fetcher: Fetcher, scope: Scope, rules: RobotFileParser) -> SitemapPages:
+    """The pages in sitemap order, from the first sitemap location that lists any page of this book.
+
+    `BadSource` if no location does.
+    """
     walk = SitemapWalk(fetcher=fetcher, scope=scope, rules=rules)
-    for wanted in _places(scope, rules):
-        await walk.read(wanted)
-        if walk.found:
-            return Listing(pages=tuple(walk.found.values()), notes=tuple(walk.notes.values()))
-    raise walk.nothing_found()
+    for sitemaps in _sitemap_locations(scope, rules):
+        await walk.read(sitemaps)
+        if walk.pages:
+            return SitemapPages(pages=tuple(walk.pages.values()), problems=tuple(walk.problems.values()))
+    raise walk.no_pages()
 
 
-def _places(scope: Scope, rules: RobotFileParser) -> list[list[Wanted]]:
+def _sitemap_locations(scope: Scope, rules: RobotFileParser) -> list[list[SitemapRef]]:
+    """Groups of sitemaps, in the order in which they are tried."""
     robots = scope.at_root("robots.txt")
-    own = [Wanted(url=str(scope.at_base("sitemap.xml")))]
-    offered = [Wanted(url=_absolute(robots, text), needed=True) for text in rules.site_maps() or ()]
-    at_root = [Wanted(url=str(scope.at_root("sitemap.xml")))]
-    return [offered, at_root] if scope.base.path == "/" else [own, offered, at_root]
+    at_base = [SitemapRef(url=str(scope.at_base("sitemap.xml")))]
+    in_robots = [SitemapRef(url=_absolute(robots, text), required=True) for text in rules.site_maps() or ()]
+    at_root = [SitemapRef(url=str(scope.at_root("sitemap.xml")))]
+    return [in_robots, at_root] if scope.base.path == "/" else [at_base, in_robots, at_root]
 
 
 @dataclass(slots=True, kw_only=True)
 class SitemapWalk:
-    """Reads sitemaps and the sitemaps they name, each once."""
+    """Reads sitemaps and the sitemaps they refer to, each once."""
 
     fetcher: Fetcher
     scope: Scope
     rules: RobotFileParser
-    found: dict[str, httpx2.URL] = field(default_factory=dict)
-    notes: dict[str, PageNote] = field(default_factory=dict)
-    problems: list[str] = field(default_factory=list)
+    pages: dict[str, httpx2.URL] = field(default_factory=dict)
+    problems: dict[str, PageProblem] = field(default_factory=dict)
+    messages: list[str] = field(default_factory=list)
     seen: set[str] = field(default_factory=set)
     forbidden: bool = False
 
-    async def read(self, wanted: Sequence[Wanted]) -> None:
-        """Adds what these sitemaps list."""
-        queue = deque(wanted)
+    async def read(self, sitemaps: Sequence[SitemapRef]) -> None:
+        """Adds the pages in these sitemaps."""
+        queue = deque(sitemaps)
         while queue:
             sitemap = queue.popleft()
             if sitemap.url in self.seen:
                 continue
             self.seen.add(sitemap.url)
             if len(self.seen) > MAX_SITEMAPS:
-                raise BadSource(f"{self.scope.base} has more than {MAX_SITEMAPS} sitemaps.")
-            locations = await self._locations(sitemap)
-            queue += [Wanted(url=url, needed=True) for url in locations.sitemaps]
-            for location in locations.pages:
-                self._take(location)
+                raise BadSource(
+                    f"{self.scope.base} has more than {MAX_SITEMAPS} sitemaps.",
+                    advice="Use the address of one book on the site, or publish fewer sitemaps.",
+                )
+            entries = await self._entries(sitemap)
+            queue += [SitemapRef(url=url, required=True) for url in entries.sitemaps]
+            for address in entries.pages:
+                self._add(address)
 
-    def nothing_found(self) -> BadSource:
+    def no_pages(self) -> BadSource:
+        """The error for a site whose sitemaps list no page of the book."""
         if self.forbidden:
             return BadSource(
-                f"robots.txt forbids {USER_AGENT} to read {self.scope.base}.",
-                advice="Ask the site's owner, or ingest the folder the site is made from.",
+                f"robots.txt does not allow {USER_AGENT} to read {self.scope.base}.",
+                advice="Ask the site owner to allow it, or ingest the source folder of the site.",
             )
         return BadSource(
-            f"{self.scope.base} has no sitemap that lists its pages. {' '.join(self.problems)}".rstrip(),
-            advice="Publish a sitemap.xml with the site, or ingest the folder the site is made from.",
+            f"{self.scope.base} has no sitemap that lists its pages. {' '.join(self.messages)}".rstrip(),
+            advice="Publish a sitemap.xml with the site, or ingest the source folder of the site.",
         )
 
-    async def _locations(self, sitemap: Wanted) -> Locations:
+    async def _entries(self, sitemap: SitemapRef) -> SitemapEntries:
         try:
             fetched = await self._fetch(sitemap)
-            if isinstance(fetched, PageNote):
-                return self._pass_over(sitemap, fetched)
-            return await anyio.to_thread.run_sync(sitemap_locations, fetched)
+            if isinstance(fetched, PageProblem):
+                return self._ignore(sitemap, fetched)
+            return await anyio.to_thread.run_sync(parse_sitemap, fetched)
         except BadSource as error:
-            # Going on without a sitemap the site named would look as if its pages were gone.
-            if sitemap.needed:
+            # Without a sitemap that the site names, its pages would look removed.
+            if sitemap.required:
                 raise
-            return self._pass_over(sitemap, PageNote(url=sitemap.url, reason="", detail=error.message))
+            return self._ignore(sitemap, PageProblem(url=sitemap.url, reason="", detail=error.message))
 
-    async def _fetch(self, sitemap: Wanted) -> FetchedPage | PageNote:
+    async def _fetch(self, sitemap: SitemapRef) -> FetchedPage | PageProblem:
         url = site_url(sitemap.url)
         if reason := self.scope.foreign(url):
-            return PageNote(url=str(url), reason="other-site", detail=f"The sitemap {url} is {reason}.")
-        if not sitemap.needed and not self.rules.can_fetch(USER_AGENT, str(url)):
+            return PageProblem(url=str(url), reason="other-site", detail=f"The sitemap {url} is {reason}.")
+        if not sitemap.required and not self.rules.can_fetch(USER_AGENT, str(url)):
             self.forbidden = True
-            return PageNote(url=str(url), reason="robots", detail=f"robots.txt forbids {url}.")
+            return PageProblem(url=str(url), reason="robots", detail=f"robots.txt does not allow reading {url}.")
         if url.path.endswith(".gz"):
-            return PageNote(url=str(url), reason="compressed", detail=f"The sitemap {url} is a .gz file.")
-        fetched = await self.fetcher.fetch(url, refuse=self.scope.foreign, most_bytes=SITEMAP_BYTES)
+            return PageProblem(
+                url=str(url), reason="compressed", detail=f"The sitemap {url} is a .gz file, which is not supported."
+            )
+        fetched = await self.fetcher.fetch(url, reject=self.scope.foreign, max_bytes=SITEMAP_BYTES)
         if fetched.status >= 500 or fetched.status == 429:
-            raise _no_answer(url, fetched.status)
+            raise _http_error(url, fetched.status)
         if fetched.status != 200:
-            return PageNote(url=str(url), reason="missing", detail=f"{url} answers HTTP {fetched.status}.")
+            return PageProblem(url=str(url), reason="missing", detail=f"{url} returned HTTP {fetched.status}.")
         return fetched
 
-    def _pass_over(self, sitemap: Wanted, note: PageNote) -> Locations:
-        self.problems.append(note.detail)
-        if sitemap.needed:
-            self.notes[note.url] = note
-        return Locations()
+    def _ignore(self, sitemap: SitemapRef, problem: PageProblem) -> SitemapEntries:
+        self.messages.append(problem.detail)
+        if sitemap.required:
+            self.problems[problem.url] = problem
+        return SitemapEntries()
 
-    def _take(self, location: str) -> None:
+    def _add(self, address: str) -> None:
         try:
-            url = site_url(location)
+            url = site_url(address)
         except BadSource as error:
-            self.notes[location] = PageNote(url=location[:200], reason="no-address", detail=error.message)
+            self.problems[address] = PageProblem(url=address[:200], reason="no-address", detail=error.message)
             return
         if reason := self.scope.foreign(url):
-            self.notes[str(url)] = PageNote(url=str(url), reason="other-site", detail=f"The page is {reason}.")
+            self.problems[str(url)] = PageProblem(url=str(url), reason="other-site", detail=f"The page is {reason}.")
         elif self.scope.outside(url):
-            pass  # the rest of a large site is not a fault of the book on it
+            pass  # other parts of a large site are expected, not a problem
         elif not self.rules.can_fetch(USER_AGENT, str(url)):
             self.forbidden = True
-            self.notes[str(url)] = PageNote(url=str(url), reason="robots", detail="robots.txt forbids it.")
+            self.problems[str(url)] = PageProblem(
+                url=str(url), reason="robots", detail="robots.txt does not allow reading it."
+            )
         else:
-            self.found[str(url)] = url
+            self.pages[str(url)] = url
 
 
-def sitemap_locations(fetched: FetchedPage) -> Locations:
-    """The addresses a sitemap lists; `BadSource` for anything but plain XML without a document type."""
+def parse_sitemap(fetched: FetchedPage) -> SitemapEntries:
+    """The addresses in a sitemap; `BadSource` for anything but plain XML without a document type."""
     if fetched.body.startswith(b"\x1f\x8b"):
         raise BadSource(f"The sitemap {fetched.url} is compressed.", advice="Publish it as plain XML.")
     reader = _SitemapReader(fetched.url)
@@ -186,48 +198,48 @@ def sitemap_locations(fetched: FetchedPage) -> Locations:
         reader.feed(fetched.body)
     except (expat.ExpatError, ValueError, LookupError) as error:
         raise BadSource(
-            f"{fetched.url} is not a sitemap: {error}.", advice="Publish a sitemap in plain XML."
+            f"{fetched.url} is not a sitemap: {error}.", advice="Publish the sitemap as plain XML."
         ) from error
-    return reader.locations()
+    return reader.entries()
 
 
 class _SitemapReader:
-    """Hears the elements of a sitemap go by. A document type is refused before its entities could unfold."""
+    """Collects addresses from the elements of a sitemap. Rejects a document type before its entities can expand."""
 
     def __init__(self, url: httpx2.URL) -> None:
         self._url = url
         self._path: list[str] = []
         self._text: list[str] = []
-        self._found: dict[tuple[str, ...], list[str]] = {
+        self._addresses: dict[tuple[str, ...], list[str]] = {
             ("urlset", "url"): [],
             ("sitemapindex", "sitemap"): [],
         }
 
     def feed(self, body: bytes) -> None:
         parser = expat.ParserCreate(namespace_separator=" ")
-        parser.StartDoctypeDeclHandler = self._refuse
+        parser.StartDoctypeDeclHandler = self._reject_doctype
         parser.StartElementHandler = self._start
         parser.EndElementHandler = self._end
         parser.CharacterDataHandler = self._text.append
         parser.Parse(body, True)
 
-    def locations(self) -> Locations:
-        pages, sitemaps = self._found.values()
-        return Locations(pages=tuple(pages), sitemaps=tuple(sitemaps))
+    def entries(self) -> SitemapEntries:
+        pages, sitemaps = self._addresses.values()
+        return SitemapEntries(pages=tuple(pages), sitemaps=tuple(sitemaps))
 
-    def _refuse(self, *_: object) -> None:
+    def _reject_doctype(self, *_: object) -> None:
         raise ValueError("it has a document type")
 
     def _start(self, name: str, _: object) -> None:
         self._path.append(name.rpartition(" ")[2])
-        if len(self._path) > _DEEPEST_ELEMENT:
+        if len(self._path) > _MAX_DEPTH:
             raise ValueError("its elements are nested too deeply")
         self._text.clear()
 
     def _end(self, _: str) -> None:
-        *above, name = self._path
-        if name == "loc" and (found := self._found.get(tuple(above))) is not None:
-            found.append(_absolute(self._url, "".join(self._text).strip()))
+        *parents, name = self._path
+        if name == "loc" and (addresses := self._addresses.get(tuple(parents))) is not None:
+            addresses.append(_absolute(self._url, "".join(self._text).strip()))
         self._path.pop()
         self._text.clear()
 
@@ -236,8 +248,8 @@ def _absolute(base: httpx2.URL, text: str) -> str:
     try:
         return str(base.join(text))
     except httpx2.InvalidURL:
-        return text  # refused where it is used
+        return text  # rejected where it is used
 
 
-def _no_answer(url: httpx2.URL, status: int) -> Unavailable:
-    return Unavailable(f"{url} answers HTTP {status}.", advice="Try again later.")
+def _http_error(url: httpx2.URL, status: int) -> Unavailable:
+    return Unavailable(f"{url} returned HTTP {status}.", advice="Try again later.")

@@ -21,7 +21,7 @@ def reply(*rows: object) -> Reply:
 def embedder(server: Server, *, size: int = 2) -> CohereEmbedder:
     time = StoppedTime()
     return CohereEmbedder(
-        KEY, base_url=server.url, size=size, patience=EmbeddingTimeouts(sleep=time.sleep, clock=time.clock)
+        KEY, base_url=server.url, size=size, timeouts=EmbeddingTimeouts(sleep=time.sleep, clock=time.clock)
     )
 
 
@@ -66,8 +66,8 @@ async def test_the_longest_texts_still_share_a_request() -> None:
 
 
 async def test_a_refused_key_names_its_setting_and_is_never_shown() -> None:
-    refused = Reply(status=401, json={"message": f"invalid api token {KEY.get_secret_value()}"})
-    async with scripted(refused) as server, embedder(server) as cohere:
+    rejection = Reply(status=401, json={"message": f"invalid api token {KEY.get_secret_value()}"})
+    async with scripted(rejection) as server, embedder(server) as cohere:
         with pytest.raises(Misconfigured, match="COHERE_API_KEY") as caught:
             await cohere.embed_texts(["loops"])
     assert KEY.get_secret_value() not in f"{caught.value} {caught.value.advice}"

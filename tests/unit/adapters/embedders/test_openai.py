@@ -25,8 +25,8 @@ def reply(*entries: object) -> Reply:
 
 def embedder(server: Server, *, size: int = 2, time: StoppedTime | None = None) -> OpenAIEmbedder:
     time = time or StoppedTime()
-    patience = EmbeddingTimeouts(sleep=time.sleep, clock=time.clock)
-    return OpenAIEmbedder(KEY, base_url=f"{server.url}/v1", size=size, patience=patience)
+    timeouts = EmbeddingTimeouts(sleep=time.sleep, clock=time.clock)
+    return OpenAIEmbedder(KEY, base_url=f"{server.url}/v1", size=size, timeouts=timeouts)
 
 
 def same_for_all(request: Request) -> Reply:
@@ -69,7 +69,7 @@ async def test_vectors_are_put_in_order_by_their_index() -> None:
 )
 async def test_indexes_that_do_not_count_the_texts_are_refused(entries: list[object]) -> None:
     async with scripted(reply(*entries)) as server, embedder(server) as openai:
-        with pytest.raises(EmbedderUnavailable, match="did not answer with vectors"):
+        with pytest.raises(EmbedderUnavailable, match="returned an invalid response"):
             await openai.embed_texts(["a", "b"])
 
 
@@ -81,7 +81,7 @@ async def test_an_answer_without_data_holds_no_vectors(answer: object) -> None:
 
 async def test_a_missing_embedding_names_its_text() -> None:
     async with scripted(reply(entry(0, 1, 0), {"index": 1})) as server, embedder(server) as openai:
-        with pytest.raises(EmbedderUnavailable, match="that is no list for text 2 of 2"):
+        with pytest.raises(EmbedderUnavailable, match="that is not a list for text 2 of 2"):
             await openai.embed_texts(["a", "b"])
 
 
@@ -116,12 +116,12 @@ async def test_a_busy_service_is_asked_again_after_the_wait_it_asks_for() -> Non
 
 
 async def test_a_refused_key_is_a_setting_to_mend_and_is_never_shown() -> None:
-    refused = Reply(status=401, json={"error": {"message": f"Incorrect key: {KEY.get_secret_value()}"}})
-    async with scripted(refused) as server, embedder(server) as openai:
+    rejection = Reply(status=401, json={"error": {"message": f"Incorrect key: {KEY.get_secret_value()}"}})
+    async with scripted(rejection) as server, embedder(server) as openai:
         with pytest.raises(Misconfigured, match="OPENAI_API_KEY") as caught:
             await openai.embed_texts(["loops"])
-    shown = f"{caught.value} {caught.value.advice} {caught.value!r} {openai!r} {vars(openai)}"
-    assert KEY.get_secret_value() not in shown
+    output = f"{caught.value} {caught.value.advice} {caught.value!r} {openai!r} {vars(openai)}"
+    assert KEY.get_secret_value() not in output
 
 
 async def test_an_address_the_service_does_not_know_names_its_setting() -> None:

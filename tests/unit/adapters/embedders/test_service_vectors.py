@@ -21,14 +21,14 @@ pytestmark = pytest.mark.anyio
         ([float("nan"), 1.0], "with a number that is not finite"),
         ([float("inf"), 1.0], "with a number that is not finite"),
         ([0.0, 0], "of zeros"),
-        (["1", "2"], "something else than numbers"),
-        ([1.0, None], "something else than numbers"),
-        ([[1.0], [2.0]], "something else than numbers"),
-        ([[1.0], 2.0], "something else than numbers"),
-        ([True, False], "something else than numbers"),
-        ([10**400, 1], "something else than numbers"),
-        ({"0": 1.0}, "that is no list"),
-        (None, "that is no list"),
+        (["1", "2"], "values that are not numbers"),
+        ([1.0, None], "values that are not numbers"),
+        ([[1.0], [2.0]], "values that are not numbers"),
+        ([[1.0], 2.0], "values that are not numbers"),
+        ([True, False], "values that are not numbers"),
+        ([10**400, 1], "values that are not numbers"),
+        ({"0": 1.0}, "that is not a list"),
+        (None, "that is not a list"),
     ],
 )
 async def test_a_vector_that_cannot_be_used_names_its_text(row: object, fault: str) -> None:
@@ -38,9 +38,9 @@ async def test_a_vector_that_cannot_be_used_names_its_text(row: object, fault: s
     def answer(request: Request) -> Reply:
         return replies["last" in request.json["texts"]]
 
-    async with answering(answer) as server, service(server.url, batch_texts=2) as road:
+    async with answering(answer) as server, service(server.url, batch_texts=2) as client:
         with pytest.raises(EmbedderUnavailable, match=r"for text 4 of 4") as caught:
-            await road.vectors(["a", "b", "c", "last"], payload)
+            await client.vectors(["a", "b", "c", "last"], payload)
     assert fault in caught.value.message
 
 
@@ -62,7 +62,7 @@ async def test_another_number_of_vectors_than_texts_is_refused(count: int) -> No
 )
 async def test_an_answer_that_holds_no_vectors_is_refused_at_once(body: bytes) -> None:
     error = await failure(Reply(body=body))
-    assert "did not answer with vectors" in error.message
+    assert "returned an invalid response" in error.message
     assert "TEST_BASE_URL" in error.advice
 
 

@@ -18,13 +18,13 @@ pytestmark = pytest.mark.anyio
 
 async def wait_after(reply: Reply) -> list[float]:
     time = StoppedTime()
-    async with scripted(reply, GOOD) as server, service(server.url, time) as road:
-        await road.vectors(["one"], payload)
+    async with scripted(reply, GOOD) as server, service(server.url, time) as client:
+        await client.vectors(["one"], payload)
     return time.waits
 
 
-def busy(asked: str, **headers: str) -> Reply:
-    return Reply(status=429, headers={"Retry-After": asked, **headers})
+def busy(retry_after: str, **headers: str) -> Reply:
+    return Reply(status=429, headers={"Retry-After": retry_after, **headers})
 
 
 async def test_the_wait_a_service_asks_for_is_kept() -> None:
@@ -46,13 +46,13 @@ async def test_a_wait_that_makes_no_sense_is_replaced_by_our_own(garbage: str) -
     assert 0.25 <= wait <= 0.5
 
 
-@pytest.mark.parametrize("asked", ["3600", "60", "9" * 400, "Wed, 21 Oct 2999 07:28:00 GMT"])
-async def test_a_wait_beyond_the_deadline_is_not_begun(asked: str) -> None:
+@pytest.mark.parametrize("retry_after", ["3600", "60", "9" * 400, "Wed, 21 Oct 2999 07:28:00 GMT"])
+async def test_a_wait_beyond_the_deadline_is_not_begun(retry_after: str) -> None:
     time = StoppedTime()
-    error = await failure(busy(asked), time=time)
+    error = await failure(busy(retry_after), time=time)
     assert time.waits == []
     assert "asks to wait" in error.message
-    assert "60 s allowed" in error.message
+    assert "beyond the limit of 60 s" in error.message
     assert "1 attempt." in error.message
 
 

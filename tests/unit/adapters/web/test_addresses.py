@@ -67,7 +67,7 @@ def test_public_addresses_are_visited(address: str) -> None:
         ("127.0.0.1", "this machine"),
         ("10.0.0.1", "a private network"),
         ("169.254.169.254", "a link-local address"),
-        ("168.63.129.16", "a cloud's metadata service"),
+        ("168.63.129.16", "a cloud metadata service"),
         ("224.0.0.1", "a multicast address"),
         ("::7f00:1", "a reserved address"),
     ],

@@ -10,9 +10,9 @@ from bookwise.adapters.web.folder import MANIFEST, MirrorFolder, Page, file_of
 from bookwise.domain.errors import StoreUnavailable
 
 
-def kept(folder: Path, url: str, body: bytes = b"<h1>Loops</h1>") -> Page:
+def store_page(folder: Path, url: str, body: bytes = b"<h1>Loops</h1>") -> Page:
     file = file_of(url)
-    sha256 = MirrorFolder(folder).keep(file, body, None)
+    sha256 = MirrorFolder(folder).store(file, body, None)
     return Page(file=file, url=url, title="Loops", sha256=sha256, etag='"1"')
 
 
@@ -26,7 +26,7 @@ def names(folder: Path) -> set[str]:
 
 def test_the_manifest_says_what_each_file_is(tmp_path: Path) -> None:
     folder = tmp_path / "deep" / "mirror"
-    page = kept(folder, "https://lessons.example/a")
+    page = store_page(folder, "https://lessons.example/a")
     commit(folder, page)
     manifest = json.loads((folder / MANIFEST).read_text())
     assert manifest["base_url"] == "https://lessons.example/"
@@ -44,15 +44,15 @@ def test_a_file_name_tells_nothing_of_the_address(tmp_path: Path) -> None:
 
 def test_only_files_of_the_mirror_that_are_not_in_the_book_are_removed(tmp_path: Path) -> None:
     (tmp_path / "notes.html").write_text("the user's own")
-    stray = kept(tmp_path, "https://lessons.example/stray")
+    stray = store_page(tmp_path, "https://lessons.example/stray")
     (tmp_path / f".{stray.file}.part").write_bytes(b"half")
-    page = kept(tmp_path, "https://lessons.example/a")
+    page = store_page(tmp_path, "https://lessons.example/a")
     commit(tmp_path, page)
     assert names(tmp_path) == {"notes.html", MANIFEST, page.file}
 
 
 def test_a_file_that_was_changed_or_lost_is_not_known_any_more(tmp_path: Path) -> None:
-    changed, lost, whole = (kept(tmp_path, f"https://lessons.example/{name}") for name in "abc")
+    changed, lost, whole = (store_page(tmp_path, f"https://lessons.example/{name}") for name in "abc")
     commit(tmp_path, changed, lost, whole)
     (tmp_path / changed.file).write_bytes(b"other")
     (tmp_path / lost.file).unlink()
@@ -79,32 +79,32 @@ def test_a_damaged_manifest_is_a_first_visit(tmp_path: Path, manifest: str) -> N
 
 
 def test_the_same_bytes_are_not_written_again(tmp_path: Path) -> None:
-    page = kept(tmp_path, "https://lessons.example/a")
+    page = store_page(tmp_path, "https://lessons.example/a")
     before = (tmp_path / page.file).stat().st_ino
-    MirrorFolder(tmp_path).keep(page.file, b"<h1>Loops</h1>", page)
+    MirrorFolder(tmp_path).store(page.file, b"<h1>Loops</h1>", page)
     assert (tmp_path / page.file).stat().st_ino == before
-    MirrorFolder(tmp_path).keep(page.file, b"<h1>Lists</h1>", page)
+    MirrorFolder(tmp_path).store(page.file, b"<h1>Lists</h1>", page)
     assert (tmp_path / page.file).read_bytes() == b"<h1>Lists</h1>"
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "taken").write_text("a file")
     with pytest.raises(StoreUnavailable, match="taken cannot be written"):
-        kept(tmp_path / "taken", "https://lessons.example/a")
-    page = kept(tmp_path, "https://lessons.example/a")
+        store_page(tmp_path / "taken", "https://lessons.example/a")
+    page = store_page(tmp_path, "https://lessons.example/a")
     (tmp_path / file_of("https://lessons.example/b")).mkdir()
     with pytest.raises(StoreUnavailable, match="cannot be written"):
         commit(tmp_path, page)
 
 
 def test_a_write_that_fails_half_way_leaves_the_old_page_and_the_old_manifest(tmp_path: Path) -> None:
-    page = kept(tmp_path, "https://lessons.example/a")
+    page = store_page(tmp_path, "https://lessons.example/a")
     commit(tmp_path, page)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (100, limits[1]))  # as if the disk were full after 100 bytes
     try:
         with pytest.raises(StoreUnavailable, match="File too large"):
-            MirrorFolder(tmp_path).keep(page.file, b"x" * 5_000, page)
+            MirrorFolder(tmp_path).store(page.file, b"x" * 5_000, page)
         with pytest.raises(StoreUnavailable, match="File too large"):
             commit(tmp_path, page, page, page)
     finally:

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bookwise.adapters.web.page import asks_not_to_be_indexed, summarize_page, utf8
+from bookwise.adapters.web.page import forbids_indexing, summarize_page, utf8
 
 
 @pytest.mark.parametrize(
@@ -70,9 +70,9 @@ def test_a_page_that_does_not_ask_is_indexed(meta: str) -> None:
 
 
 def test_a_header_can_ask_as_well() -> None:
-    assert asks_not_to_be_indexed("noindex, nofollow")
-    assert asks_not_to_be_indexed("bookwise: noindex")
-    assert not asks_not_to_be_indexed("")
+    assert forbids_indexing("noindex, nofollow")
+    assert forbids_indexing("bookwise: noindex")
+    assert not forbids_indexing("")
 
 
 @pytest.mark.parametrize(
@@ -102,9 +102,9 @@ def test_a_page_made_to_be_slow_takes_twice_the_time_for_twice_the_bytes(piece: 
     ],
 )
 def test_a_page_in_another_encoding_is_kept_as_utf8(content_type: str, page: bytes) -> None:
-    kept = utf8(page, content_type)
-    assert kept.startswith(codecs.BOM_UTF8)
-    assert kept.decode("utf-8-sig").endswith(("größer “so”", "語"))
+    converted = utf8(page, content_type)
+    assert converted.startswith(codecs.BOM_UTF8)
+    assert converted.decode("utf-8-sig").endswith(("größer “so”", "語"))
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What sitemap files list, and which of them are not read."""
+"""Reading sitemap files, and rejecting unsafe ones."""
 
 import time
 
@@ -7,7 +7,7 @@ import pytest
 
 from bookwise.adapters.web.fetch import FetchedPage
 from bookwise.adapters.web.scope import scope_of
-from bookwise.adapters.web.sitemap import Locations, sitemap_locations
+from bookwise.adapters.web.sitemap import SitemapEntries, parse_sitemap
 from bookwise.domain.errors import BadSource
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -18,34 +18,34 @@ BOMB = (
 )
 
 
-def locations(body: str | bytes) -> Locations:
+def entries(body: str | bytes) -> SitemapEntries:
     raw = body if isinstance(body, bytes) else body.encode()
     url = httpx2.URL("https://lessons.example/book/sitemap.xml")
-    return sitemap_locations(FetchedPage(url=url, status=200, headers=httpx2.Headers(), body=raw))
+    return parse_sitemap(FetchedPage(url=url, status=200, headers=httpx2.Headers(), body=raw))
 
 
 def test_a_sitemap_lists_pages_in_order() -> None:
-    found = locations(
+    sitemap = entries(
         f"<?xml version='1.0' encoding='UTF-8'?><urlset {NAMESPACE} xmlns:image='http://images.example'>"
         "<url><loc> https://lessons.example/a?x=1&amp;y=2\n</loc><lastmod>2024-01-01</lastmod></url>"
         "<url><image:image><image:loc>https://lessons.example/pic.png</image:loc></image:image>"
         "<loc><![CDATA[https://lessons.example/b]]></loc></url><url></url></urlset>"
     )
-    assert found.pages == ("https://lessons.example/a?x=1&y=2", "https://lessons.example/b")
-    assert found.sitemaps == ()
+    assert sitemap.pages == ("https://lessons.example/a?x=1&y=2", "https://lessons.example/b")
+    assert sitemap.sitemaps == ()
 
 
 def test_an_index_lists_sitemaps() -> None:
-    found = locations(f"<sitemapindex {NAMESPACE}><sitemap><loc>/one.xml</loc></sitemap></sitemapindex>")
-    assert found == Locations(sitemaps=("https://lessons.example/one.xml",))
+    sitemap = entries(f"<sitemapindex {NAMESPACE}><sitemap><loc>/one.xml</loc></sitemap></sitemapindex>")
+    assert sitemap == SitemapEntries(sitemaps=("https://lessons.example/one.xml",))
 
 
 def test_a_sitemap_without_a_namespace_is_read_too() -> None:
-    assert locations("<urlset><url><loc>a.html</loc></url></urlset>").pages == ("https://lessons.example/book/a.html",)
+    assert entries("<urlset><url><loc>a.html</loc></url></urlset>").pages == ("https://lessons.example/book/a.html",)
 
 
-def test_an_entry_that_is_no_address_is_handed_on_to_be_refused() -> None:
-    assert locations("<urlset><url><loc>http://x:y</loc></url></urlset>").pages
+def test_an_entry_that_is_no_address_is_passed_on_and_rejected_later() -> None:
+    assert entries("<urlset><url><loc>http://x:y</loc></url></urlset>").pages
 
 
 @pytest.mark.parametrize(
@@ -59,10 +59,10 @@ def test_an_entry_that_is_no_address_is_handed_on_to_be_refused() -> None:
     ],
     ids=["entities", "entities in UTF-16", "external", "parameter entity", "html"],
 )
-def test_a_document_type_is_refused_before_anything_unfolds(body: str | bytes) -> None:
+def test_a_document_type_is_refused_before_its_entities_expand(body: str | bytes) -> None:
     started = time.thread_time()
     with pytest.raises(BadSource, match="document type"):
-        locations(body)
+        entries(body)
     assert time.thread_time() - started < 0.5
 
 
@@ -79,16 +79,16 @@ def test_a_document_type_is_refused_before_anything_unfolds(body: str | bytes) -
 )
 def test_what_is_not_plain_xml_is_refused(body: str | bytes, reason: str) -> None:
     with pytest.raises(BadSource, match=reason) as caught:
-        locations(body)
+        entries(body)
     assert caught.value.advice
 
 
 def test_xml_that_is_no_sitemap_lists_nothing() -> None:
-    assert locations("<rss><channel><url><loc>a</loc></url></channel></rss>") == Locations()
+    assert entries("<rss><channel><url><loc>a</loc></url></channel></rss>") == SitemapEntries()
 
 
 @pytest.mark.parametrize(
-    ("given", "base"),
+    ("address", "base"),
     [
         ("https://lessons.example", "https://lessons.example/"),
         ("https://lessons.example/book", "https://lessons.example/book/"),
@@ -96,8 +96,8 @@ def test_xml_that_is_no_sitemap_lists_nothing() -> None:
         ("https://lessons.example/book/", "https://lessons.example/book/"),
     ],
 )
-def test_a_book_is_what_stands_below_its_address(given: str, base: str) -> None:
-    assert str(scope_of(given).base) == base
+def test_a_book_is_everything_below_its_address(address: str, base: str) -> None:
+    assert str(scope_of(address).base) == base
 
 
 def test_a_page_belongs_to_the_book_by_host_port_and_folder() -> None:

@@ -1,4 +1,4 @@
-"""Tells Alembic to run on the connection and inside the transaction it is given."""
+"""Runs the migrations on the connection, and in the transaction, of the caller."""
 
 from alembic import context
 

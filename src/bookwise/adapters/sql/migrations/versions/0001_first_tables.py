@@ -11,8 +11,8 @@ down_revision = None
 branch_labels = None
 depends_on = None
 
-# Written out rather than taken from tables.py: this file stays what it was when that one moves on.
-MOMENT = sa.DateTime(timezone=True).with_variant(sa.Text(), "sqlite")
+# Defined here and not imported: a migration must not change when tables.py does.
+UTC_TIME = sa.DateTime(timezone=True).with_variant(sa.Text(), "sqlite")
 JSON = sa.Text().with_variant(JSONB(), "postgresql")
 ACTIVE = sa.text("status IN ('queued', 'running')")
 COUNTERS = (
@@ -43,10 +43,10 @@ def create_books() -> None:
         *required("embedder", "embedder_name", kind=sa.Text()),
         *required("embedder_size", kind=sa.Integer()),
         sa.Column("calibration", JSON),
-        sa.Column("last_full_ingest", MOMENT),
-        sa.Column("last_incremental_update", MOMENT),
+        sa.Column("last_full_ingest", UTC_TIME),
+        sa.Column("last_incremental_update", UTC_TIME),
         *required("generation", kind=sa.BigInteger()),
-        *required("created_at", kind=MOMENT),
+        *required("created_at", kind=UTC_TIME),
         sa.PrimaryKeyConstraint("id", name="pk_books"),
     )
 
@@ -59,7 +59,7 @@ def create_lessons() -> None:
         *required("title", "url", kind=sa.Text()),
         *required("chunk_ids", kind=JSON),
         *required("chunk_count", kind=sa.Integer()),
-        *required("ingested_at", kind=MOMENT),
+        *required("ingested_at", kind=UTC_TIME),
         *required("index_id", kind=sa.Text()),
         sa.PrimaryKeyConstraint("book_id", "index_id", "source_file", name="pk_lessons"),
         sa.UniqueConstraint("book_id", "index_id", "lesson_id", name="uq_lessons_book_id_index_id_lesson_id"),
@@ -74,9 +74,9 @@ def create_jobs() -> None:
         sa.Column("job_id", sa.Integer, nullable=False),
         *required("book_id", "mode", "status", "source", "holder", kind=sa.Text()),
         *(sa.Column(name, sa.Integer, nullable=False, server_default=sa.text("0")) for name in COUNTERS),
-        *required("queued_at", kind=MOMENT),
-        sa.Column("started_at", MOMENT),
-        sa.Column("completed_at", MOMENT),
+        *required("queued_at", kind=UTC_TIME),
+        sa.Column("started_at", UTC_TIME),
+        sa.Column("completed_at", UTC_TIME),
         sa.Column("error_message", sa.Text),
         sa.PrimaryKeyConstraint("job_id", name="pk_jobs"),
         sa.CheckConstraint(" AND ".join(f"{name} >= 0" for name in COUNTERS), name="ck_jobs_counters"),

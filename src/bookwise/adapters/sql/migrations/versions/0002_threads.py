@@ -9,8 +9,8 @@ down_revision = "0001"
 branch_labels = None
 depends_on = None
 
-# Written out rather than taken from tables.py: this file stays what it was when that one moves on.
-MOMENT = sa.DateTime(timezone=True).with_variant(sa.Text(), "sqlite")
+# Defined here and not imported: a migration must not change when tables.py does.
+UTC_TIME = sa.DateTime(timezone=True).with_variant(sa.Text(), "sqlite")
 JSON = sa.Text().with_variant(JSONB(), "postgresql")
 NOW = {
     "sqlite": "(strftime('%Y-%m-%dT%H:%M:%f000+00:00', 'now'))",
@@ -30,15 +30,15 @@ def create_threads() -> None:
         "conversation_threads",
         sa.Column("thread_id", sa.Uuid, nullable=False),
         sa.Column("messages", JSON, nullable=False),
-        sa.Column("created_at", MOMENT, nullable=False, server_default=now),
-        sa.Column("updated_at", MOMENT, nullable=False, server_default=now),
+        sa.Column("created_at", UTC_TIME, nullable=False, server_default=now),
+        sa.Column("updated_at", UTC_TIME, nullable=False, server_default=now),
         sa.Column("topic_summary", sa.Text),
         sa.Column("metadata", JSON, server_default=sa.text("'{}'")),
         sa.Column("book_id", sa.Text, nullable=False),
         sa.Column("owner", sa.Text, nullable=False),
         sa.Column("archived_count", sa.Integer, nullable=False, server_default=sa.text("0")),
-        sa.Column("archived_at", MOMENT),
-        sa.Column("busy_until", MOMENT),
+        sa.Column("archived_at", UTC_TIME),
+        sa.Column("busy_until", UTC_TIME),
         sa.PrimaryKeyConstraint("thread_id", name="pk_conversation_threads"),
     )
     op.create_index("idx_threads_updated", "conversation_threads", [sa.text("updated_at DESC")])

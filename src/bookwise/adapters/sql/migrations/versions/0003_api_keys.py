@@ -9,8 +9,8 @@ down_revision = "0002"
 branch_labels = None
 depends_on = None
 
-# Written out rather than taken from tables.py: this file stays what it was when that one moves on.
-MOMENT = sa.DateTime(timezone=True).with_variant(sa.Text(), "sqlite")
+# Defined here and not imported: a migration must not change when tables.py does.
+UTC_TIME = sa.DateTime(timezone=True).with_variant(sa.Text(), "sqlite")
 JSON = sa.Text().with_variant(JSONB(), "postgresql")
 
 
@@ -24,8 +24,8 @@ def upgrade() -> None:
         sa.Column("origins", JSON, nullable=False),
         sa.Column("rate_per_minute", sa.Integer, nullable=False),
         sa.Column("secret_hash", sa.Text, nullable=False),
-        sa.Column("created_at", MOMENT, nullable=False),
-        sa.Column("revoked_at", MOMENT),
+        sa.Column("created_at", UTC_TIME, nullable=False),
+        sa.Column("revoked_at", UTC_TIME),
         sa.PrimaryKeyConstraint("key_id", name="pk_api_keys"),
         sa.CheckConstraint("role IN ('reader', 'admin')", name="ck_api_keys_role"),
     )

@@ -1,4 +1,4 @@
-"""What became of questions, responses kept for repeated requests, tries of jobs, secrets on their way out."""
+"""Logged questions, responses for repeated requests, attempts of jobs, previous secrets of API keys."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -9,8 +9,8 @@ down_revision = "0003"
 branch_labels = None
 depends_on = None
 
-# Written out rather than taken from tables.py: this file stays what it was when that one moves on.
-MOMENT = sa.DateTime(timezone=True).with_variant(sa.Text(), "sqlite")
+# Defined here and not imported: a migration must not change when tables.py does.
+UTC_TIME = sa.DateTime(timezone=True).with_variant(sa.Text(), "sqlite")
 JSON = sa.Text().with_variant(JSONB(), "postgresql")
 UUID = sa.Uuid(as_uuid=False)
 
@@ -20,7 +20,7 @@ def upgrade() -> None:
     _create_kept_responses()
     op.add_column("jobs", sa.Column("attempt", sa.Integer, nullable=False, server_default=sa.text("1")))
     op.add_column("api_keys", sa.Column("previous_hash", sa.Text))
-    op.add_column("api_keys", sa.Column("previous_until", MOMENT))
+    op.add_column("api_keys", sa.Column("previous_until", UTC_TIME))
     op.create_index("uq_api_keys_previous_hash", "api_keys", ["previous_hash"], unique=True)
 
 
@@ -31,7 +31,7 @@ def _create_asked_questions() -> None:
         sa.Column("book_id", sa.Text, nullable=False),
         sa.Column("owner", sa.Text, nullable=False),
         sa.Column("thread_id", UUID),
-        sa.Column("asked_at", MOMENT, nullable=False),
+        sa.Column("asked_at", UTC_TIME, nullable=False),
         sa.Column("question", sa.Text, nullable=False),
         sa.Column("outcome", sa.Text, nullable=False),
         sa.Column("reason", sa.Text, nullable=False),
@@ -39,7 +39,7 @@ def _create_asked_questions() -> None:
         sa.Column("lessons", JSON, nullable=False),
         sa.Column("thumb", sa.Text),
         sa.Column("comment", sa.Text, nullable=False, server_default=sa.text("''")),
-        sa.Column("rated_at", MOMENT),
+        sa.Column("rated_at", UTC_TIME),
         sa.PrimaryKeyConstraint("answer_id", name="pk_asked_questions"),
         sa.ForeignKeyConstraint(
             ["thread_id"],
@@ -59,8 +59,8 @@ def _create_kept_responses() -> None:
         sa.Column("owner", sa.Text, nullable=False),
         sa.Column("idempotency_key", sa.Text, nullable=False),
         sa.Column("fingerprint", sa.Text, nullable=False),
-        sa.Column("claimed_at", MOMENT, nullable=False),
-        sa.Column("claimed_until", MOMENT, nullable=False),
+        sa.Column("claimed_at", UTC_TIME, nullable=False),
+        sa.Column("claimed_until", UTC_TIME, nullable=False),
         sa.Column("status", sa.Integer),
         sa.Column("headers", JSON),
         sa.Column("body", sa.LargeBinary),

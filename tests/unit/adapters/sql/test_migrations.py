@@ -1,4 +1,4 @@
-"""Bringing a database to the newest version, once, whoever else tries."""
+"""Migrating a database to the newest version, exactly once, even with concurrent attempts."""
 
 import sqlite3
 import sys
@@ -48,10 +48,10 @@ async def test_the_migrations_make_exactly_the_tables_the_program_uses(database:
 
 
 async def test_a_new_sqlite_file_is_what_the_migrations_would_make(tmp_path: Path) -> None:
-    wanted = migrated_script()
-    assert await anyio.Path(SCRIPT).read_text() == wanted, "run `python -m bookwise.adapters.sql.new_database`"
+    expected = migrated_script()
+    assert await anyio.Path(SCRIPT).read_text() == expected, "run `python -m bookwise.adapters.sql.new_database`"
     async with open_database(sqlite_url(tmp_path / "bookwise.db")) as database:
-        assert await database.read(script) == wanted
+        assert await database.read(script) == expected
 
 
 def test_a_new_migration_script_can_be_made_from_the_template() -> None:
@@ -65,9 +65,9 @@ def test_a_new_migration_script_can_be_made_from_the_template() -> None:
         depends_on=None,
         upgrades="",
     )
-    found: dict[str, Any] = {}
-    exec(compile(script, "0002.py", "exec"), found)
-    assert (found["revision"], found["down_revision"]) == ("0002", "0001")
+    namespace: dict[str, Any] = {}
+    exec(compile(script, "0002.py", "exec"), namespace)
+    assert (namespace["revision"], namespace["down_revision"]) == ("0002", "0001")
 
 
 async def test_opening_again_changes_nothing(database_url: str) -> None:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 
 async def test_what_is_acknowledged_on_sqlite_is_on_disk(tmp_path: Path) -> None:
-    async with open_database(sqlite_url(tmp_path / "b.db"), patience=DatabaseTimeouts(busy=3)) as database:
+    async with open_database(sqlite_url(tmp_path / "b.db"), timeouts=DatabaseTimeouts(busy=3)) as database:
         for pragma, value in {
             "journal_mode": "wal",
             "synchronous": 2,
@@ -30,7 +30,7 @@ async def test_what_is_acknowledged_on_sqlite_is_on_disk(tmp_path: Path) -> None
 
 async def test_a_postgres_connection_has_time_limits(postgres: Any) -> None:
     with postgres.new_database() as url:
-        async with open_database(url, patience=DatabaseTimeouts(statement=7, busy=3)) as database:
+        async with open_database(url, timeouts=DatabaseTimeouts(statement=7, busy=3)) as database:
             assert await ask(database, "SHOW statement_timeout") == "7s"
             assert await ask(database, "SHOW lock_timeout") == "3s"
 

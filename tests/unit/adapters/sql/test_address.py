@@ -1,4 +1,4 @@
-"""A database URL becomes an address that can be shown."""
+"""A database URL → an address with a name that is safe to show."""
 
 from pathlib import Path
 from traceback import format_exception
@@ -68,13 +68,13 @@ def test_an_address_never_shows_its_password(url: str) -> None:
     ],
 )
 def test_a_url_that_cannot_be_read_is_refused_without_quoting_it(url: str) -> None:
-    with pytest.raises(Misconfigured) as refused:
+    with pytest.raises(Misconfigured) as caught:
         parse_address(url)
-    error = refused.value
+    error = caught.value
     assert error.advice
-    shown = "".join(format_exception(error))
-    assert "hunter2" not in shown
-    assert "12345" not in shown
+    output = "".join(format_exception(error))
+    assert "hunter2" not in output
+    assert "12345" not in output
 
 
 @pytest.mark.parametrize("name", ["a.db", "with space.db", "100%.db", "a?b#c&d.db", "%41.db", "ü 机.db"])
@@ -89,5 +89,5 @@ def test_a_relative_sqlite_file_keeps_its_place_when_the_folder_changes() -> Non
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite:///:memory:", "sqlite:///file:x?mode=ro"])
 def test_a_sqlite_database_is_a_file(url: str) -> None:
-    with pytest.raises(Misconfigured, match="no SQLite file"):
+    with pytest.raises(Misconfigured, match="does not name a SQLite file"):
         parse_address(url)

@@ -1,0 +1,106 @@
+"""A folder → an open shard of Qdrant's engine, created on first use."""
+
+import json
+import os
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import qdrant_edge as qdrant
+
+from bookwise.adapters.qdrant.schema import DENSE, INTEGER_FIELDS, KEYWORD_FIELDS, TENANT, TEXT_FIELDS, WORDS
+from bookwise.domain.errors import DamagedData, IndexUnavailable
+
+IDENTITY_FILE = "bookwise-index.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """The engine's handle, and the identity of the data in it."""
+
+    id: str
+    engine: Any  # the engine's type stubs are wider than the values it takes and returns here
+
+
+def open_shard(folder: Path, size: int) -> Shard:
+    """The shard in `folder`, created for vectors of `size` numbers when absent."""
+    identity = folder / IDENTITY_FILE
+    if identity.exists():
+        engine = qdrant.EdgeShard.load(str(folder), None)
+        _read_ahead(folder)
+    else:
+        engine = _create(folder, size)
+        identity.write_text(json.dumps({"id": str(uuid.uuid4()), "size": size}))
+    return Shard(id=json.loads(identity.read_text())["id"], engine=engine)
+
+
+@contextmanager
+def opening_errors(folder: Path) -> Iterator[None]:
+    """Turns errors while opening the index in `folder` into `DamagedData`."""
+    try:
+        yield
+    except BaseException as error:
+        if not _is_engine_error(error):
+            raise
+        raise DamagedData(
+            f"The index in {folder} cannot be opened: {error}",
+            advice=f"Delete {folder} and run `bookwise ingest` again. Threads and jobs are kept.",
+        ) from error
+
+
+@contextmanager
+def engine_errors() -> Iterator[None]:
+    """Turns errors of the engine into `IndexUnavailable`."""
+    try:
+        yield
+    except BaseException as error:
+        if not _is_engine_error(error):
+            raise
+        raise IndexUnavailable(
+            f"The index rejected the operation: {error}",
+            advice="Check that the disk has free space, then run `bookwise doctor` to compare the index with the book.",
+        ) from error
+
+
+def _is_engine_error(error: BaseException) -> bool:
+    """The engine raises plain `Exception`, and its panics are not even a subclass of that."""
+    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+
+
+def _read_ahead(folder: Path) -> None:
+    """Asks the operating system to load the payloads before the first search needs them.
+
+    Takes a few milliseconds and no memory in this process. If the system refuses, searches still work.
+    """
+    if not hasattr(os, "posix_fadvise"):
+        return
+    for path in folder.glob("segments/*/payload_storage/*.dat"):
+        with suppress(OSError), path.open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
+
+
+def _create(folder: Path, size: int) -> qdrant.EdgeShard:
+    folder.mkdir(parents=True, exist_ok=True)
+    engine = qdrant.EdgeShard.create(str(folder), _config(size))
+    for field in KEYWORD_FIELDS:
+        params = qdrant.KeywordIndexParams(is_tenant=field == TENANT)
+        engine.update(qdrant.UpdateOperation.create_field_index(field, params))
+    for field in INTEGER_FIELDS:
+        engine.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Integer))
+    for field in TEXT_FIELDS:
+        engine.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Text))
+    engine.flush()
+    return engine
+
+
+def _config(size: int) -> qdrant.EdgeConfig:
+    quantization = qdrant.TurboQuantQuantizationConfig(memory=qdrant.Memory.Pinned, bits=qdrant.TurboQuantBitSize.Bits2)
+    dense = qdrant.EdgeVectorParams(size=size, distance=qdrant.Distance.Cosine, quantization_config=quantization)
+    return qdrant.EdgeConfig(
+        vectors={DENSE: dense},
+        sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
+        max_search_threads=1,
+    )
