@@ -119,4 +119,4 @@ def question_terms(question: str) -> list[str]:
 
 
 def _passage_words(passage: Passage) -> frozenset[str]:
-    return frozenset().union(*(unit.own | unit.near for unit in unit_contexts(passage)))
+    return frozenset().union(*(unit.terms | unit.near_terms for unit in unit_contexts(passage)))
