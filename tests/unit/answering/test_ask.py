@@ -87,7 +87,7 @@ async def test_an_off_topic_question_is_refused_with_the_nearest_lessons_and_no_
     answer = await answer_of(kit, "What is the capital of Portugal?")
     assert isinstance(answer, Refused)
     assert answer.reason == "not-in-the-book"
-    assert answer.text.startswith("I couldn't find that information in the book. The closest I have is: ")
+    assert answer.text.startswith("I couldn't find that information in the book. The closest sections are: ")
     assert len({p.chunk.lesson_id for p in answer.nearest}) == len(answer.nearest) > 0
     assert not answer.evidence.confidence.should_answer
 
@@ -127,7 +127,7 @@ async def test_passages_that_are_all_too_weak_are_not_called_nothing_found(kit: 
     answer = await answer_of(kit, text, threshold=1.0)
     assert isinstance(answer, Refused)
     assert answer.reason == "not-in-the-book"
-    assert "The closest" in answer.text
+    assert "The closest sections are: " in answer.text
     assert answer.nearest
 
 
