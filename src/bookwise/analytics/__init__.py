@@ -1,1 +1,1 @@
-"""What readers asked → what the author learns from it."""
+"""Turns the questions of readers into insights for the author."""

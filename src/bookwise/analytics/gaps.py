@@ -1,4 +1,4 @@
-"""Questions that found no good answer → groups by what they are about, each with a name."""
+"""Questions without a good answer → groups by topic, each with a name."""
 
 import re
 from collections import Counter, defaultdict
@@ -19,13 +19,14 @@ GapKind: TypeAlias = Literal["unanswered", "low-confidence"]
 EXAMPLES_MAX = 5
 NOT_KEPT = "questions that were not kept"
 UNNAMED = "other questions"
-_COMMON_SHARE, _COMMON_LEAST = 0.2, 5  # of the answered questions hold a word: then it tells no subject from another
+# A word in at least this share and number of the answered questions belongs to the subject of the whole book.
+_COMMON_SHARE, _COMMON_LEAST = 0.2, 5
 _POSSESSIVE = re.compile(r"['’]s?$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Questions about one subject that the book does not answer, or hardly."""
+    """Questions about one topic that the book does not answer, or answers with low confidence."""
 
     kind: GapKind
     name: str
@@ -41,92 +42,99 @@ class Gap:
 
     @property
     def examples(self) -> tuple[str, ...]:
-        """The newest questions, each once."""
-        once = {" ".join(one.question.lower().split()): one.question for one in reversed(self.asked) if one.question}
-        return tuple(once.values())[: -EXAMPLES_MAX - 1 : -1]
+        """Returns the newest questions, each once."""
+        distinct = {_normalized(entry.question): entry.question for entry in reversed(self.asked) if entry.question}
+        return tuple(distinct.values())[: -EXAMPLES_MAX - 1 : -1]
 
 
 def gaps(asked: Sequence[AskedQuestion], kind: GapKind, *, common: frozenset[str]) -> list[Gap]:
-    """Every question in one group with those that share its rarer words; the most asked first. `asked` is newest
-    first; words in `common` only count where a question has no other."""
-    terms = [_telling(one.question, common) for one in asked]
+    """Returns the questions in groups that share a topic; the largest group first.
+
+    `asked` has the newest question first. Words in `common` only count for questions without other words.
+    """
+    terms = [_topic_terms(entry.question, common) for entry in asked]
     groups = []
     for members in _clusters(terms):
         shared = frozenset.intersection(*(terms[at] for at in members))
         name = _name(shared, [asked[at].question for at in members])
         groups.append(Gap(kind=kind, name=name, asked=tuple(asked[at] for at in members)))
-    for name, kept in ((UNNAMED, True), (NOT_KEPT, False)):
-        rest = tuple(one for one, found in zip(asked, terms, strict=True) if not found and bool(one.question) is kept)
+    pairs = list(zip(asked, terms, strict=True))
+    for name, has_text in ((UNNAMED, True), (NOT_KEPT, False)):
+        rest = tuple(entry for entry, found in pairs if not found and bool(entry.question) is has_text)
         groups += [Gap(kind=kind, name=name, asked=rest)] if rest else []
     return sorted(groups, key=lambda gap: (-gap.count, -gap.last_asked.timestamp(), gap.name))
 
 
 def common_terms(questions: Sequence[str]) -> frozenset[str]:
-    """The words of the book's own subject: too many of the questions it answers hold them."""
-    counted = Counter(term for question in questions for term in _terms(question))
+    """Returns the words that many answered questions contain: they name the subject of the whole book."""
+    counts = Counter(term for question in questions for term in _terms(question))
     least = max(_COMMON_LEAST, _COMMON_SHARE * len(questions))
-    return frozenset(term for term, count in counted.items() if count >= least)
+    return frozenset(term for term, count in counts.items() if count >= least)
 
 
 @lru_cache(maxsize=16_384)
 def _terms(question: str) -> frozenset[str]:
-    """What a question names, in one spelling; numbers only where it names nothing else."""
-    found = frozenset(stem(word) for word in map(bare, TOKEN.findall(question)) if names_something(word))
-    return frozenset(term for term in found if not term.isdigit()) or found
+    """Returns the stems of the words that can identify a topic; numbers only if there is nothing else."""
+    terms = frozenset(stem(word) for word in map(bare, TOKEN.findall(question)) if names_something(word))
+    return frozenset(term for term in terms if not term.isdigit()) or terms
 
 
-def _telling(question: str, common: frozenset[str]) -> frozenset[str]:
+def _topic_terms(question: str, common: frozenset[str]) -> frozenset[str]:
     return _terms(question) - common or _terms(question)
 
 
 def _clusters(terms: Sequence[frozenset[str]]) -> Iterator[list[int]]:
-    """Again and again those of the remaining questions that share the word which most of them share. A count in the
-    heap that is no longer true is put right when it comes up, so no question is looked at more often than it has words.
+    """Yields groups of questions: repeatedly those of the remaining ones that contain the most frequent word.
+
+    Outdated counts in the heap are corrected when they come up, so each question is visited once per word.
     """
-    holders = _holders(terms)
-    left = {term: len(members) for term, members in holders.items()}
-    heap = [(-count, term) for term, count in left.items()]
+    members_of = _members(terms)
+    remaining = {term: len(members) for term, members in members_of.items()}
+    heap = [(-count, term) for term, count in remaining.items()]
     heapify(heap)
-    taken = [False] * len(terms)
+    assigned = [False] * len(terms)
     while heap:
         count, term = heappop(heap)
-        if left[term] < -count:
-            if left[term]:
-                heappush(heap, (-left[term], term))
+        if remaining[term] < -count:
+            if remaining[term]:
+                heappush(heap, (-remaining[term], term))
             continue
-        members = [at for at in holders[term] if not taken[at]]
+        members = [at for at in members_of[term] if not assigned[at]]
         for at in members:
-            taken[at] = True
+            assigned[at] = True
             for other in terms[at]:
-                left[other] -= 1
+                remaining[other] -= 1
         yield members
 
 
-def _holders(terms: Sequence[frozenset[str]]) -> Mapping[str, list[int]]:
-    holders: defaultdict[str, list[int]] = defaultdict(list)
-    for at, found in enumerate(terms):
-        for term in found:
-            holders[term].append(at)
-    return holders
+def _members(terms: Sequence[frozenset[str]]) -> Mapping[str, list[int]]:
+    """Returns the indexes of the questions that contain each term."""
+    members: defaultdict[str, list[int]] = defaultdict(list)
+    for index, question_terms in enumerate(terms):
+        for term in question_terms:
+            members[term].append(index)
+    return members
 
 
 def _name(shared: frozenset[str], questions: Sequence[str]) -> str:
-    """The words around a shared one that most of the questions hold, as most of them spell it. Of one question these
-    are its longest phrase, or the last: what it is about stands behind what is done with it."""
-    counted: Counter[tuple[str, ...]] = Counter()
+    """Returns the phrase around a shared word that most questions contain, in its most frequent spelling.
+
+    Among equals the longest phrase wins, then the last one: the topic usually comes at the end of a question.
+    """
+    counts: Counter[tuple[str, ...]] = Counter()
     spellings: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for question in questions:
         runs = dict(_runs(shared, question))
-        counted.update(runs.keys())
-        for stems, spelt in runs.items():
-            spellings[stems][spelt] += 1
-    order = {stems: at for at, stems in enumerate(counted)}
-    best = max(counted, key=lambda stems: (counted[stems], len(stems), order[stems]))
+        counts.update(runs.keys())
+        for stems, spelling in runs.items():
+            spellings[stems][spelling] += 1
+    order = {stems: at for at, stems in enumerate(counts)}
+    best = max(counts, key=lambda stems: (counts[stems], len(stems), order[stems]))
     return _most_common(spellings[best])
 
 
 def _runs(shared: frozenset[str], question: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """The shared words as the question spells them, and every run of words around one within a phrase."""
+    """Yields stems and spelling of each shared word, and of every run of words around one within a phrase."""
     for token in TOKEN.findall(question):
         if (root := stem(bare(token))) in shared:
             yield (root,), _POSSESSIVE.sub("", token)
@@ -135,9 +143,13 @@ def _runs(shared: frozenset[str], question: str) -> Iterator[tuple[tuple[str, ..
         stems = tuple(stem(bare(token.group())) for token in tokens)
         for first, last in combinations(range(len(tokens) + 1), 2):
             if not shared.isdisjoint(stems[first:last]):
-                spelt = phrase[tokens[first].start() : tokens[last - 1].end()]
-                yield stems[first:last], _POSSESSIVE.sub("", spelt)
+                spelling = phrase[tokens[first].start() : tokens[last - 1].end()]
+                yield stems[first:last], _POSSESSIVE.sub("", spelling)
+
+
+def _normalized(question: str) -> str:
+    return " ".join(question.lower().split())
 
 
 def _most_common(spellings: Mapping[str, int]) -> str:
-    return min(spellings, key=lambda spelt: (-spellings[spelt], spelt))
+    return min(spellings, key=lambda spelling: (-spellings[spelling], spelling))

@@ -1,4 +1,4 @@
-"""What readers asked → what an author wants to know of it: gaps in the book, most asked lessons, refusals by day."""
+"""Questions of readers → insights for the author: gaps in the book, most cited lessons, refusals by day."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,12 +12,12 @@ from bookwise.analytics.gaps import Gap, common_terms, gaps
 from bookwise.domain.journal import AskedQuestion, QuotedLesson
 from bookwise.ports import Journal
 
-READ_MAX = 10_000
+READ_MAX = 10_000  #: questions read at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """How many questions, and what became of them. Greetings and thanks are no questions."""
+    """The number of questions by outcome. Small talk does not count."""
 
     asked: int = 0
     answered: int = 0
@@ -27,13 +27,13 @@ class Figures:
 
     @property
     def refusal_rate(self) -> float:
-        """The share of the questions that were refused; 0 where there are none."""
+        """Returns the share of refused questions; 0 without questions."""
         return self.refused / self.asked if self.asked else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Day:
-    """One day, by UTC."""
+    """The figures of one day (UTC)."""
 
     date: date
     figures: Figures
@@ -41,7 +41,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskedLesson:
-    """A lesson, and how many answers quote it."""
+    """A lesson and the number of answers that cite it."""
 
     lesson: QuotedLesson
     count: int
@@ -49,47 +49,47 @@ class AskedLesson:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ratings:
-    """What readers thought of the answers."""
+    """The number of ratings by readers."""
 
     up: int
     down: int
 
     @property
     def share_up(self) -> float | None:
-        """None: nobody has rated yet."""
+        """Returns the share of positive ratings; None without ratings."""
         return self.up / (self.up + self.down) if self.up + self.down else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Insights:
-    """What readers asked of one book, and what became of it."""
+    """What readers asked about one book, and how it was answered."""
 
     days: int
-    truncated: bool  #: more was asked than is read at once; the oldest is left out
+    truncated: bool  #: there are more questions than `READ_MAX`; the oldest are not included
     totals: Figures
     ratings: Ratings
-    gaps: tuple[Gap, ...]  #: unanswered ones first, then those answered with low confidence; most asked first
-    lessons: tuple[AskedLesson, ...]  #: most asked first
+    gaps: tuple[Gap, ...]  #: unanswered ones first, then those with low confidence; the largest first
+    lessons: tuple[AskedLesson, ...]  #: most cited first
     disliked: tuple[AskedQuestion, ...]  #: newest first
-    by_day: tuple[Day, ...]  #: oldest first, without holes
+    by_day: tuple[Day, ...]  #: oldest first, every day
 
 
 async def read_insights(journal: Journal, book_id: str, *, days: int, now: datetime) -> Insights:
-    """The insights of the last days, today included."""
+    """Returns the insights of the last `days` days, including today (UTC)."""
     asked = await journal.asked(book_id, since=_start(days, now), limit=READ_MAX)
     return await anyio.to_thread.run_sync(partial(insights, asked, days=days, now=now))
 
 
 def insights(asked: Sequence[AskedQuestion], *, days: int, now: datetime) -> Insights:
-    """What the notes of these days say, in whatever order they come; others are left out."""
+    """Returns the insights of these questions, in any order; questions of other days are ignored."""
     first, last = _start(days, now).date(), now.astimezone(UTC).date()
-    noted = [one for one in asked if first <= _day(one) <= last]
-    noted.sort(key=lambda one: (one.asked_at, one.answer_id), reverse=True)
+    entries = [entry for entry in asked if first <= _day(entry) <= last]
+    entries.sort(key=lambda entry: (entry.asked_at, entry.answer_id), reverse=True)
     truncated = len(asked) >= READ_MAX
-    if truncated and noted:
-        first = _day(noted[-1])
-    questions = [one for one in noted if not _is_small_talk(one)]
-    thumbs = Counter(one.thumb for one in noted)
+    if truncated and entries:
+        first = _day(entries[-1])
+    questions = [entry for entry in entries if not _is_small_talk(entry)]
+    thumbs = Counter(entry.thumb for entry in entries)
     return Insights(
         days=days,
         truncated=truncated,
@@ -97,53 +97,53 @@ def insights(asked: Sequence[AskedQuestion], *, days: int, now: datetime) -> Ins
         ratings=Ratings(up=thumbs["up"], down=thumbs["down"]),
         gaps=_gaps(questions),
         lessons=_lessons(questions),
-        disliked=tuple(one for one in noted if one.thumb == "down"),
+        disliked=tuple(entry for entry in entries if entry.thumb == "down"),
         by_day=_by_day(questions, first, last),
     )
 
 
 def _start(days: int, now: datetime) -> datetime:
-    """Midnight before the first of so many days, of which today is the last."""
+    """Returns the start of the first of `days` days, of which today is the last."""
     return datetime.combine(now.astimezone(UTC).date() - timedelta(days=days - 1), time(), UTC)
 
 
-def _day(one: AskedQuestion) -> date:
-    return one.asked_at.astimezone(UTC).date()
+def _day(entry: AskedQuestion) -> date:
+    return entry.asked_at.astimezone(UTC).date()
 
 
-def _is_small_talk(one: AskedQuestion) -> bool:
-    return one.outcome == "refused" and one.reason == "small-talk"
+def _is_small_talk(entry: AskedQuestion) -> bool:
+    return entry.outcome == "refused" and entry.reason == "small-talk"
 
 
 def _figures(questions: Sequence[AskedQuestion]) -> Figures:
-    became = Counter(one.outcome for one in questions)
+    outcomes = Counter(entry.outcome for entry in questions)
     return Figures(
         asked=len(questions),
-        answered=became["answered"],
-        refused=became["refused"],
-        blocked=became["blocked"],
-        interrupted=became["interrupted"],
+        answered=outcomes["answered"],
+        refused=outcomes["refused"],
+        blocked=outcomes["blocked"],
+        interrupted=outcomes["interrupted"],
     )
 
 
 def _gaps(questions: Sequence[AskedQuestion]) -> tuple[Gap, ...]:
-    answered = [one for one in questions if one.outcome == "answered"]
-    common = common_terms([one.question for one in answered])
-    unanswered = [one for one in questions if one.outcome == "refused"]
-    unsure = [one for one in answered if one.level == "low"]
-    return (*gaps(unanswered, "unanswered", common=common), *gaps(unsure, "low-confidence", common=common))
+    answered = [entry for entry in questions if entry.outcome == "answered"]
+    common = common_terms([entry.question for entry in answered])
+    unanswered = [entry for entry in questions if entry.outcome == "refused"]
+    low_confidence = [entry for entry in answered if entry.level == "low"]
+    return (*gaps(unanswered, "unanswered", common=common), *gaps(low_confidence, "low-confidence", common=common))
 
 
 def _lessons(questions: Sequence[AskedQuestion]) -> tuple[AskedLesson, ...]:
-    quoted = [lesson for one in questions for lesson in one.lessons]
-    counted = Counter(lesson.lesson_id for lesson in quoted)
-    newest = {lesson.lesson_id: lesson for lesson in reversed(quoted)}
-    found = [AskedLesson(lesson=lesson, count=counted[lesson_id]) for lesson_id, lesson in newest.items()]
-    return tuple(sorted(found, key=lambda one: (-one.count, one.lesson.title, one.lesson.lesson_id)))
+    lessons = [lesson for entry in questions for lesson in entry.lessons]
+    counts = Counter(lesson.lesson_id for lesson in lessons)
+    newest = {lesson.lesson_id: lesson for lesson in reversed(lessons)}
+    ranking = [AskedLesson(lesson=lesson, count=counts[lesson_id]) for lesson_id, lesson in newest.items()]
+    return tuple(sorted(ranking, key=lambda cited: (-cited.count, cited.lesson.title, cited.lesson.lesson_id)))
 
 
 def _by_day(questions: Sequence[AskedQuestion], first: date, last: date) -> tuple[Day, ...]:
-    asked: dict[date, list[AskedQuestion]] = {first + timedelta(days=at): [] for at in range((last - first).days + 1)}
-    for one in questions:
-        asked[_day(one)].append(one)
-    return tuple(Day(date=day, figures=_figures(found)) for day, found in asked.items())
+    by_date: dict[date, list[AskedQuestion]] = {first + timedelta(days=at): [] for at in range((last - first).days + 1)}
+    for entry in questions:
+        by_date[_day(entry)].append(entry)
+    return tuple(Day(date=day, figures=_figures(entries)) for day, entries in by_date.items())

@@ -1,1 +1,1 @@
-"""Road two, second half: a question and its passages into an answer that shows where."""
+"""Turns a question and its thread into an answer with citations, or a refusal. Start reading in `ask`."""

@@ -1,4 +1,7 @@
-"""Question + thread → AnswerEvent*: the use case of road two. Everyone streams; who wants no stream folds it."""
+"""Question + thread → answer events. Start reading here: this is the use case of the second road.
+
+Every caller gets a stream of events; `final` reduces it to the answer.
+"""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
@@ -8,8 +11,8 @@ from time import perf_counter
 import anyio
 
 from bookwise.answering import messages
-from bookwise.answering.evidence.ambiguity import choices
-from bookwise.answering.evidence.retrieve import EvidenceSearch, no_evidence
+from bookwise.answering.evidence.decision import Decision, nearest_lessons, no_evidence
+from bookwise.answering.evidence.retrieve import EvidenceSearch
 from bookwise.answering.followup.resolve import resolve
 from bookwise.answering.guardrails import injection
 from bookwise.answering.write import AnswerDraft, UnsupportedPolicy, WriterConfig, write
@@ -24,9 +27,7 @@ from bookwise.domain.answers import (
     Evidence,
     EvidenceFound,
     Interrupted,
-    Passage,
     Question,
-    RefusalReason,
     Refused,
     SearchStarted,
     State,
@@ -34,39 +35,42 @@ from bookwise.domain.answers import (
     TextDelta,
     Usage,
 )
+from bookwise.domain.books import Book
 from bookwise.domain.errors import BookwiseError, Misconfigured, ModelUnavailable
 from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import Answerer, AnswerTask, Rewriter
 from bookwise.retrieval.search import SearchKit
 from bookwise.text.small_talk import is_small_talk
 
-NEAREST_MAX = 3
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskKit:
-    """What an answer needs from outside."""
+    """The ports and settings an answer needs."""
 
     search: SearchKit
-    engines: Mapping[EngineName, Answerer]  #: `extractive` is always among them
-    engine: EngineName = "extractive"  #: for a question that names none
+    engines: Mapping[EngineName, Answerer]  #: `extractive` is always one of them
+    engine: EngineName = "extractive"  #: for questions that name none
     rewriter: Rewriter | None = None
     unsupported: UnsupportedPolicy = "drop"
     temperature: float = 0.0
     timeout_seconds: float = 60.0
 
     def engine_for(self, question: Question) -> Answerer:
+        """Returns the engine for a question; raises `Misconfigured` if it needs a language model and there is none."""
         name = question.engine or self.engine
         if name not in self.engines:
             raise Misconfigured(
-                f"The engine {name!r} needs a language model, and none is configured.",
+                f"The engine {name!r} needs a language model, but none is configured.",
                 advice="Set OPENAI_API_KEY (and OPENAI_BASE_URL for another provider), or use --engine extractive.",
             )
         return self.engines[name]
 
 
 async def ask(question: Question, kit: AskKit, *, history: Sequence[ThreadMessage] = ()) -> AsyncGenerator[AnswerEvent]:
-    """The events of one answer, the last one `AnswerFinished`. What cannot be served is raised after state ERROR."""
+    """Yields the events of one answer. The last one is `AnswerFinished`.
+
+    A question that cannot be served yields the state ERROR, then raises a `BookwiseError`.
+    """
     try:
         async with aclosing(AnswerRun(question, kit, history).events()) as events:
             async for event in events:
@@ -77,7 +81,7 @@ async def ask(question: Question, kit: AskKit, *, history: Sequence[ThreadMessag
 
 
 async def final(events: AsyncIterator[AnswerEvent]) -> Answer:
-    """The answer at the end of its events."""
+    """Returns the answer at the end of the events."""
     async for event in events:
         if isinstance(event, AnswerFinished):
             return event.answer
@@ -85,40 +89,50 @@ async def final(events: AsyncIterator[AnswerEvent]) -> Answer:
 
 
 class AnswerRun:
-    """One question on its way to its answer."""
+    """One question on its way to an answer."""
 
     def __init__(self, question: Question, kit: AskKit, history: Sequence[ThreadMessage]) -> None:
         self._question = question
         self._kit = kit
         self._history = tuple(history)
         self._engine = kit.engine_for(question)
-        self._gathering = EvidenceSearch(question=question, kit=kit.search)
+        self._search = EvidenceSearch(question=question, kit=kit.search)
         self._deadline = anyio.current_time() + kit.timeout_seconds
         self._started = self._retrieved = perf_counter()
 
     async def events(self) -> AsyncGenerator[AnswerEvent]:
         yield StateChanged(state="PENDING")
         book = await self._kit.search.catalog.book(self._question.book_id)
-        if reason := injection(self._question.text):
-            blocked = Blocked(text=messages.BLOCKED, reason=reason, meta=self._made("extractive"))
-            for event in _ending(blocked, "ERROR"):
-                yield event
-            return
-        if is_small_talk(self._question.text):
-            greeting = self._refused("small-talk", messages.small_talk(book.title), no_evidence(self._question.text))
-            for event in _ending(greeting, "COMPLETED"):
+        if answer := self._immediate_answer(book):
+            for event in _last_events(answer, "ERROR" if isinstance(answer, Blocked) else "COMPLETED"):
                 yield event
             return
         yield StateChanged(state="RETRIEVING")
-        standalone = await self._standalone()
-        yield SearchStarted(query=standalone, top_k=self._question.top_k)
-        evidence = await self._gathering.evidence(standalone)
+        query = await self._standalone()
+        yield SearchStarted(query=query, top_k=self._question.top_k)
+        decision = await self._search.decide(query)
         self._retrieved = perf_counter()
-        yield EvidenceFound(evidence=evidence)
-        if refusal := self._refusal(evidence):
-            for event in _ending(refusal, "NO_RESULTS"):
+        yield EvidenceFound(evidence=decision.evidence)
+        if decision.refusal is not None:
+            for event in _last_events(self._refusal(decision), "NO_RESULTS"):
                 yield event
             return
+        async with aclosing(self._generation(book, decision.evidence)) as generation:
+            async for event in generation:
+                yield event
+
+    def _immediate_answer(self, book: Book) -> Blocked | Refused | None:
+        """Returns the answer to a message that needs no search: an injection attempt or small talk."""
+        text = self._question.text
+        if reason := injection(text):
+            return Blocked(text=messages.BLOCKED, reason=reason, meta=self._meta("extractive"))
+        if is_small_talk(text):
+            greeting = Decision(evidence=no_evidence(text), refusal="small-talk")
+            return self._refused(greeting, messages.small_talk(book.title))
+        return None
+
+    async def _generation(self, book: Book, evidence: Evidence) -> AsyncGenerator[AnswerEvent]:
+        """Yields the events from the moment an engine starts to write."""
         yield StateChanged(state="GENERATING")
         task = AnswerTask(
             question=self._question.text,
@@ -126,77 +140,65 @@ class AnswerRun:
             book=book,
             evidence=evidence,
             history=self._history,
-            retrieve=self._gathering.retrieve,
+            retrieve=self._search.retrieve,
             temperature=self._kit.temperature,
             deadline=self._deadline,
         )
         draft = AnswerDraft(engine=self._engine.name)
-        async with aclosing(write(task, self._pen, draft)) as pieces:
-            async for piece in pieces:
-                yield piece
+        async with aclosing(write(task, self._writer, draft)) as deltas:
+            async for delta in deltas:
+                yield delta
         answer = self._answer(draft, evidence)
-        if not draft.said and answer.text:
+        if not draft.deltas and answer.text:
             yield TextDelta(text=answer.text)
         yield StateChanged(state=_state_of(answer))
         yield AnswerFinished(answer=answer)
 
     @property
-    def _pen(self) -> WriterConfig:
+    def _writer(self) -> WriterConfig:
         return WriterConfig(
             engine=self._engine,
             fallback=self._kit.engines["extractive"],
-            gathering=self._gathering,
+            search=self._search,
             unsupported=self._kit.unsupported,
         )
 
     async def _standalone(self) -> str:
-        """The question as it can be searched for: a model rewrites it, and rules do where there is none."""
-        by_rule = resolve(self._question.text, self._history)
-        answered = any(message.role == "assistant" and message.complete for message in self._history)
-        if not by_rule.is_followup or not answered or self._kit.rewriter is None:
-            return by_rule.text
+        """Returns the question as it is searched for: rewritten by the model if there is one, by rules otherwise."""
+        resolved = resolve(self._question.text, self._history)
+        has_answer = any(message.role == "assistant" and message.complete for message in self._history)
+        if not resolved.is_followup or not has_answer or self._kit.rewriter is None:
+            return resolved.text
         try:
             return await self._kit.rewriter.standalone(self._question.text, self._history, deadline=self._deadline)
         except ModelUnavailable:
-            return by_rule.text
+            return resolved.text
 
-    def _refusal(self, evidence: Evidence) -> Refused | None:
-        """The refusal this evidence demands, before any engine is asked."""
-        if not evidence.passages:
-            return self._refused("nothing-found", messages.refusal(self._nearest), evidence)
-        if not evidence.confidence.should_answer:
-            return self._refused("not-in-the-book", messages.refusal(self._nearest), evidence)
-        if offered := choices(evidence.question, evidence.passages):
-            return self._refused("ambiguous", messages.which_one(offered), evidence, nearest=offered)
-        return None
+    def _refusal(self, decision: Decision) -> Refused:
+        """Returns the refusal or the question back that the evidence calls for, before any engine runs."""
+        message = messages.which_one if decision.refusal == "ambiguous" else messages.refusal
+        return self._refused(decision, message(decision.nearest))
 
-    @property
-    def _nearest(self) -> tuple[Passage, ...]:
-        """The best passage of each of the closest lessons."""
-        lessons: dict[str, Passage] = {}
-        for passage in self._gathering.seen.values():
-            lessons.setdefault(passage.chunk.lesson_id, passage)
-        return tuple(lessons.values())[:NEAREST_MAX]
-
-    def _refused(
-        self, reason: RefusalReason, text: str, evidence: Evidence, *, nearest: tuple[Passage, ...] | None = None
-    ) -> Refused:
+    def _refused(self, decision: Decision, text: str) -> Refused:
+        assert decision.refusal is not None, "only a refusal has a reason"
         return Refused(
             text=text,
-            reason=reason,
-            evidence=evidence,
-            nearest=self._nearest if nearest is None else nearest,
-            meta=self._made("extractive"),
+            reason=decision.refusal,
+            evidence=decision.evidence,
+            nearest=decision.nearest,
+            meta=self._meta("extractive"),
         )
 
     def _answer(self, draft: AnswerDraft, evidence: Evidence) -> Answer:
-        meta = self._made(draft.engine, draft)
+        """Returns the answer that the draft amounts to. A text that is a refusal, or cites nothing, is a refusal."""
+        meta = self._meta(draft.engine, draft)
         if draft.cut_off:
             return Interrupted(text=draft.text, reason=draft.cut_off, evidence=evidence, meta=meta)
-        citations = draft.citations(self._gathering.by_number)
+        citations = draft.citations(self._search.by_number)
         if draft.refuses or not citations:
-            text = draft.text or messages.refusal(self._nearest)
-            return Refused(text=text, reason="not-in-the-book", evidence=evidence, nearest=self._nearest, meta=meta)
+            nearest = nearest_lessons(self._search.seen.values())
+            text = draft.text or messages.refusal(nearest)
+            return Refused(text=text, reason="not-in-the-book", evidence=evidence, nearest=nearest, meta=meta)
         return Answered(
             text=draft.text,
             citations=citations,
@@ -206,7 +208,7 @@ class AnswerRun:
             meta=meta,
         )
 
-    def _made(self, engine: EngineName, draft: AnswerDraft | None = None) -> AnswerMeta:
+    def _meta(self, engine: EngineName, draft: AnswerDraft | None = None) -> AnswerMeta:
         now = perf_counter()
         written = draft.written if draft else None
         return AnswerMeta(
@@ -221,8 +223,8 @@ class AnswerRun:
         )
 
 
-def _ending(answer: Answer, state: State) -> tuple[AnswerEvent, ...]:
-    """The last events of an answer that is known as a whole."""
+def _last_events(answer: Answer, state: State) -> tuple[AnswerEvent, ...]:
+    """Returns the last events of an answer whose text is complete."""
     return TextDelta(text=answer.text), StateChanged(state=state), AnswerFinished(answer=answer)
 
 

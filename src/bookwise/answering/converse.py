@@ -1,4 +1,4 @@
-"""A question in a stored thread → the same events as `ask`; whatever happens, the thread keeps both sides of it."""
+"""Question in a stored thread → the events of `ask`; question and answer are saved in the thread in any case."""
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
@@ -25,8 +25,8 @@ from bookwise.domain.errors import NotFound
 from bookwise.domain.threads import SUMMARY_FROM_EXCHANGES, Role, ThreadMessage
 from bookwise.ports import ThreadStore
 
-LEASE_BEYOND_DEADLINE = 30.0  #: seconds; nobody may take the thread over while an answer could still be saved
-SAVE_SECONDS = 10.0
+LEASE_BEYOND_DEADLINE = 30.0  #: seconds; the thread stays locked while the answer could still be saved
+SAVE_SECONDS = 10.0  #: for saving the answer after the caller has left
 
 
 async def converse(
@@ -38,26 +38,29 @@ async def converse(
     owner: str = "",
     answer_id: str | None = None,
 ) -> AsyncGenerator[AnswerEvent]:
-    """The events of one answer. The question is stored before anything is searched; the answer when it has ended,
-    marked as incomplete when its reader left or it was cut off, with the id by which it can be rated."""
+    """Yields the events of one answer.
+
+    The question is saved before the search. The answer is saved at its end, with the id by which it can be rated; it
+    is marked as incomplete if the caller left or the answer was cut off.
+    """
     lease = kit.timeout_seconds + LEASE_BEYOND_DEADLINE
     before = await threads.begin(thread_id, question.text, owner=owner, lease_seconds=lease)
-    said: list[str] = []
+    deltas: list[str] = []
     answer: Answer | None = None
     try:
         async with aclosing(ask(question, kit, history=before.messages)) as events:
             async for event in events:
                 if isinstance(event, TextDelta):
-                    said.append(event.text)
+                    deltas.append(event.text)
                 if isinstance(event, AnswerFinished):
                     answer = event.answer
                     break
                 yield event
     finally:
         with anyio.move_on_after(SAVE_SECONDS, shield=True):
-            message = assistant_message(answer) if answer else cut_off("".join(said))
+            message = assistant_message(answer) if answer else cut_off("".join(deltas))
             await _save(_with_id(message, answer_id), thread_id, threads=threads, owner=owner)
-    assert answer is not None, "an answer that did not finish has raised"
+    assert answer is not None, "an answer that does not finish raises"
     yield AnswerFinished(answer=answer)
 
 
@@ -67,11 +70,11 @@ async def _save(message: ThreadMessage, thread_id: str, *, threads: ThreadStore,
         if len(thread.messages) + thread.archived_messages >= 2 * SUMMARY_FROM_EXCHANGES:
             await threads.summarise(thread_id, topic_summary(thread.messages), owner=owner)
     except NotFound:
-        return  # its reader deleted the thread meanwhile; there is nothing to keep the answer in
+        return  # the thread was deleted meanwhile: there is nothing to save the answer in
 
 
 def assistant_message(answer: Answer) -> ThreadMessage:
-    """What a thread keeps of an answer."""
+    """Returns the message that a thread stores for an answer."""
     confidence = answer.evidence.confidence.average if isinstance(answer, Answered | Refused) else None
     complete = not isinstance(answer, Interrupted)
     return _message(answer.text, confidence=confidence, complete=complete, details=_details(answer))
@@ -84,11 +87,12 @@ def _with_id(message: ThreadMessage, answer_id: str | None) -> ThreadMessage:
 
 
 def user_message(text: str) -> ThreadMessage:
+    """Returns the message that a thread stores for a question."""
     return _message(text, role="user")
 
 
 def cut_off(text: str) -> ThreadMessage:
-    """What a thread keeps of an answer whose reader left, or that failed."""
+    """Returns the message that a thread stores for an answer that failed or whose caller left."""
     return _message(text, complete=False, details={"outcome": "interrupted"})
 
 
@@ -111,10 +115,10 @@ def _message(
 
 
 def _details(answer: Answer) -> dict[str, Any]:
-    """What a face needs to show the answer again as it was."""
+    """Returns what an interface needs to show the answer again."""
     details: dict[str, Any] = {"outcome": type(answer).__name__.lower(), "engine": answer.meta.engine}
     if isinstance(answer, Answered):
-        details["citations"] = [_citation(c.passage, c.quote) for c in answer.citations]
+        details["citations"] = [_citation(citation.passage, citation.quote) for citation in answer.citations]
         details["disclaimer"] = answer.disclaimer
         details["grounding"] = answer.grounding.supported
     if isinstance(answer, Refused):
@@ -126,13 +130,13 @@ def _details(answer: Answer) -> dict[str, Any]:
 
 
 def _citation(passage: Passage, quote: str) -> dict[str, Any]:
-    where = passage.chunk.locator
+    locator = passage.chunk.locator
     return {
         "number": passage.number,
         "chunk_id": passage.chunk.id,
-        "page_title": where.page_title,
-        "section": where.section_title,
-        "url": where.url or where.source_file,
+        "page_title": locator.page_title,
+        "section": locator.section_title,
+        "url": locator.url or locator.source_file,
         "score": passage.score,
         "quote": quote,
     }

@@ -1,4 +1,4 @@
-"""May we answer this? May we say this? Orders are blocked before a search, our own instructions before they leak."""
+"""Message → whether it is an injection attempt; answer → whether it leaks the system instructions."""
 
 import re
 
@@ -6,8 +6,8 @@ from bookwise.answering.prompts import AGENT_INSTRUCTIONS
 from bookwise.text.words import WORD
 
 _GAP = r"[^.?!\n]{0,40}"
-_OURS = r"\b(?:system|hidden|initial|developer|secret) (?:prompt|instructions?|message|rules)\b"
-_ORDERS = (
+_SYSTEM_PROMPT = r"\b(?:system|hidden|initial|developer|secret) (?:prompt|instructions?|message|rules)\b"
+_INJECTIONS = (
     r"(?<!\bI )(?<!\bwe )\b(?:ignore|disregard|forget|override|bypass)\b"
     + _GAP
     + r"\b(?:previous|prior|above|earlier|all|any|your|the|these)\b"
@@ -17,8 +17,8 @@ _ORDERS = (
     + _GAP
     + r"\b(?:your|the)\b"
     + _GAP
-    + _OURS,
-    r"\bwhat (?:is|are) (?:your|the)\b" + _GAP + _OURS + r"(?! (?:of|for|in) an?\b)",
+    + _SYSTEM_PROMPT,
+    r"\bwhat (?:is|are) (?:your|the)\b" + _GAP + _SYSTEM_PROMPT + r"(?! (?:of|for|in) an?\b)",
     r"\b(?:you are|you're) (?:now|no longer)\b"
     + _GAP
     + r"\b(?:unrestricted|jailbroken|dan|developer mode|not bound|an? ai)\b",
@@ -34,37 +34,35 @@ _ORDERS = (
     r"\banswer (?:from|with|using) (?:your own|general|outside|external) (?:knowledge|memory|training)\b",
     r"<\|?(?:system|im_start|assistant|endoftext)\|?>|\[/?INST\]|^\s*(?:system|assistant)\s*:",
 )
-_ORDER = re.compile("|".join(f"(?:{order})" for order in _ORDERS), re.IGNORECASE | re.MULTILINE)
-_ASKING = re.compile(
+_INJECTION = re.compile("|".join(f"(?:{pattern})" for pattern in _INJECTIONS), re.IGNORECASE | re.MULTILINE)
+_QUESTION_START = re.compile(
     r"^\s*(?:what|why|how|when|where|which|who|is|are|does|do|can|could|should|explain)\b", re.IGNORECASE
 )
-_ABOUT = re.compile(
+_ABOUT_INJECTION = re.compile(
     r"\b(?:prompt injection|jailbreak(?:ing)?|attack|attacker|mean|phrase|called|example)\b", re.IGNORECASE
 )
 
 
 def injection(text: str) -> str | None:
-    """Why this message is no question, as a stable slug; None when it may be answered.
+    """Returns a stable slug if a message tries to give instructions to the model; None if it may be answered.
 
-    A question *about* such orders ("what is prompt injection?", "why would an attacker write …") is a question.
+    A question *about* injection ("what is prompt injection?", "why would an attacker write …") may be answered.
     """
-    if not _ORDER.search(text):
+    if not _INJECTION.search(text):
         return None
-    asked_about = _ASKING.match(text) and _ABOUT.search(text)
-    return None if asked_about else "injection"
+    is_question = _QUESTION_START.match(text) and _ABOUT_INJECTION.search(text)
+    return None if is_question else "injection"
 
 
-LEAK_WORDS = 12  #: so many words of our instructions in a row are no accident
+LEAK_WORDS = 12  #: consecutive words of the instructions from which an answer counts as a leak
 
 
 def leak(answer: str) -> str | None:
-    """Why this answer may not be said, as a stable slug: it recites our own instructions."""
-    said = _spoken(answer)
-    ours = _spoken(AGENT_INSTRUCTIONS)
-    runs = {tuple(ours[at : at + LEAK_WORDS]) for at in range(len(ours) - LEAK_WORDS + 1)}
-    leaks = any(tuple(said[at : at + LEAK_WORDS]) in runs for at in range(len(said) - LEAK_WORDS + 1))
-    return "instructions-leaked" if leaks else None
+    """Returns a stable slug if an answer repeats the system instructions; None otherwise."""
+    return "instructions-leaked" if _word_runs(answer) & _word_runs(AGENT_INSTRUCTIONS) else None
 
 
-def _spoken(text: str) -> list[str]:
-    return [word.lower() for word in WORD.findall(text)]
+def _word_runs(text: str) -> set[tuple[str, ...]]:
+    """Returns every run of `LEAK_WORDS` consecutive words."""
+    sequence = [word.lower() for word in WORD.findall(text)]
+    return {tuple(sequence[at : at + LEAK_WORDS]) for at in range(len(sequence) - LEAK_WORDS + 1)}

@@ -1,4 +1,4 @@
-"""An answer task → the answer's text as it may be shown: checked sentence by sentence, or quoted without a model."""
+"""Answer task → text that may be shown: a model's sentences after their check, or quotes without a model."""
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,123 +15,130 @@ from bookwise.domain.errors import ModelUnavailable
 from bookwise.ports import Answerer, AnswerTask, Written
 
 UnsupportedPolicy: TypeAlias = Literal["drop", "mark"]
-WITHDRAWN = "guardrail-output"  #: the reason of a model whose text may not be kept
+WITHDRAWN = "guardrail-output"  #: the failure after which a model's text is not kept
 
 
 @dataclass(slots=True, kw_only=True)
 class AnswerDraft:
-    """What has been written so far, and how."""
+    """The text written so far, and how it was written."""
 
     engine: EngineName
-    degraded: str | None = None  #: why the engine that was asked for did not write this
-    cut_off: str | None = None  #: why the text ends before its end
-    said: list[str] = field(default_factory=list)
-    checked: list[CheckedSegment] = field(default_factory=list)
-    removed: int = 0
+    degraded: str | None = None  #: why the requested engine did not write this
+    cut_off: str | None = None  #: why the text is incomplete
+    deltas: list[str] = field(default_factory=list)
+    segments: list[CheckedSegment] = field(default_factory=list)
+    removed: int = 0  #: citations of passages that were not retrieved
     written: Written | None = None
 
     @property
     def text(self) -> str:
-        return "".join(self.said).strip()
+        return "".join(self.deltas).strip()
 
     @property
     def refuses(self) -> bool:
         """Whether the model itself found no answer in the passages."""
-        return is_refusal(self.text) and not any(piece.claims and piece.supported for piece in self.checked)
+        return is_refusal(self.text) and not any(segment.claims and segment.supported for segment in self.segments)
 
     @property
     def grounding(self) -> Grounding:
-        return grounding_of(self.checked, self.removed)
+        return grounding_of(self.segments, self.removed)
 
     def citations(self, passages: Mapping[int, Passage]) -> tuple[Citation, ...]:
-        """One citation for each passage the text rests on, in the order of the text."""
+        """Returns one citation per passage that supports the text, in the order of the text."""
         if self.written and self.written.citations:
             return self.written.citations
-        quoted: dict[int, Citation] = {}
-        for piece in self.checked:
-            for number in piece.numbers if piece.supported and piece.claims else ():
-                quote = quote_for(piece.text, passages[number])
-                quoted.setdefault(number, Citation(number=number, passage=passages[number], quote=quote))
-        return tuple(quoted.values())
+        citations: dict[int, Citation] = {}
+        for segment in self.segments:
+            for number in segment.numbers if segment.supported and segment.claims else ():
+                quote = quote_for(segment.text, passages[number])
+                citations.setdefault(number, Citation(number=number, passage=passages[number], quote=quote))
+        return tuple(citations.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterConfig:
-    """Who writes, from what, and what becomes of a sentence that no passage carries."""
+    """Which engine writes, where its passages come from, and what to do with unsupported sentences."""
 
     engine: Answerer
-    fallback: Answerer  #: quotes; needs no model
-    gathering: EvidenceSearch
+    fallback: Answerer  #: quotes the book; needs no model
+    search: EvidenceSearch
     unsupported: UnsupportedPolicy = "drop"
 
 
-async def write(task: AnswerTask, pen: WriterConfig, draft: AnswerDraft) -> AsyncGenerator[TextDelta | SearchStarted]:
-    """The text of one answer, kept in `draft` as well. A model that gives no word that may be shown is replaced
-    by the fallback; one that fails later leaves what it said, marked as cut off."""
-    if pen.engine is not pen.fallback:
+async def write(
+    task: AnswerTask, config: WriterConfig, draft: AnswerDraft
+) -> AsyncGenerator[TextDelta | SearchStarted]:
+    """Yields the text of one answer and records it in `draft`.
+
+    If the model fails or produces nothing that may be shown, the fallback writes instead. If it fails after its first
+    shown sentence, the text so far stays and is marked as cut off.
+    """
+    if config.engine is not config.fallback:
         try:
-            async for event in _checked(task, pen, draft):
+            async for event in _checked_text(task, config, draft):
                 yield event
         except ModelUnavailable as error:
             draft.degraded = error.reason
-        if draft.said:
-            _settle(draft)
+        if draft.deltas:
+            _finish_model_text(draft)
             return
         draft.degraded = draft.degraded or "ungrounded"
-    async for event in _quoted(task, pen.fallback, draft):
+    async for event in _quoted_text(task, config.fallback, draft):
         yield event
 
 
-def _settle(draft: AnswerDraft) -> None:
-    """A model's text that has begun is never replaced: it stands, is cut off, or is withdrawn."""
+def _finish_model_text(draft: AnswerDraft) -> None:
+    """Text that readers have seen is never replaced: it is complete, cut off, or withdrawn."""
     draft.cut_off, draft.degraded = draft.degraded, None
     if draft.cut_off == WITHDRAWN:
-        draft.said.clear()
+        draft.deltas.clear()
 
 
-async def _quoted(task: AnswerTask, engine: Answerer, draft: AnswerDraft) -> AsyncGenerator[TextDelta | SearchStarted]:
-    """The text of an engine that only quotes: grounded as it is."""
-    draft.engine, draft.checked, draft.removed = engine.name, [], 0
+async def _quoted_text(
+    task: AnswerTask, engine: Answerer, draft: AnswerDraft
+) -> AsyncGenerator[TextDelta | SearchStarted]:
+    """Yields the text of an engine that only quotes: it needs no check."""
+    draft.engine, draft.segments, draft.removed = engine.name, [], 0
     async for event in engine.answer(task):
         if isinstance(event, Written):
             draft.written = event
             continue
         if isinstance(event, TextDelta):
-            draft.said.append(event.text)
+            draft.deltas.append(event.text)
         yield event
 
 
-async def _checked(
-    task: AnswerTask, pen: WriterConfig, draft: AnswerDraft
+async def _checked_text(
+    task: AnswerTask, config: WriterConfig, draft: AnswerDraft
 ) -> AsyncGenerator[TextDelta | SearchStarted]:
-    """A model's text, each sentence as soon as it is whole and held against the passages."""
+    """Yields a model's text, each sentence as soon as it is complete and checked against the passages."""
     gate = SentenceGate(task.evidence.passages)
-    async for event in pen.engine.answer(task):
+    async for event in config.engine.answer(task):
         match event:
             case SearchStarted():
                 yield event
             case Written():
                 draft.written = event
             case TextDelta():
-                gate.add(tuple(pen.gathering.seen.values()))
-                for piece in _shown(gate.feed(event.text), pen, draft):
-                    yield piece
-    for piece in _shown(gate.close(), pen, draft):
-        yield piece
+                gate.add(tuple(config.search.seen.values()))
+                for delta in _visible_text(gate.feed(event.text), config, draft):
+                    yield delta
+    for delta in _visible_text(gate.close(), config, draft):
+        yield delta
     draft.removed = gate.removed
 
 
-def _shown(pieces: Sequence[CheckedSegment], pen: WriterConfig, draft: AnswerDraft) -> Iterator[TextDelta]:
-    """What a reader gets to see of these pieces."""
-    draft.checked.extend(pieces)
-    for piece in pieces:
-        text = piece.text
-        if not piece.supported:
-            if pen.unsupported == "drop":
+def _visible_text(segments: Sequence[CheckedSegment], config: WriterConfig, draft: AnswerDraft) -> Iterator[TextDelta]:
+    """Yields what readers see of these segments: unsupported ones are dropped or marked."""
+    draft.segments.extend(segments)
+    for segment in segments:
+        text = segment.text
+        if not segment.supported:
+            if config.unsupported == "drop":
                 continue
             body = text.rstrip()
             text = body + messages.UNSUPPORTED_MARK + text[len(body) :]
-        if not draft.said and not text.strip():
+        if not draft.deltas and not text.strip():
             continue
-        draft.said.append(text)
+        draft.deltas.append(text)
         yield TextDelta(text=text)

@@ -1,1 +1,1 @@
-"""Words, sentences and topics of plain text: shared by both roads."""
+"""Words, sentences, topics and refusals in plain text; shared by ingestion and answering."""

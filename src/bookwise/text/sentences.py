@@ -1,4 +1,4 @@
-"""Markdown → units: the sentences, list items, code blocks and tables an answer is made of."""
+"""Markdown → units: headings, sentences, list items, code blocks and tables. The only sentence splitter."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+\S")
 _ITEM = re.compile(r"^(\s*)(?:[-*+]|\d{1,3}[.)])\s+")
 _TABLE = re.compile(r"^\s*\|.*\|\s*$")
-_END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[*_]*(?:[^\W_a-z]|`))")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[*_]*(?:[^\W_a-z]|`))")
 _ABBREVIATION_MAX = 16  #: characters; longer than each of the abbreviations below with what precedes it
 _BLANK_LINE = re.compile(r"\n(?=[^\S\n]*\n)")
 _ABBREVIATIONS = re.compile(
@@ -22,26 +22,26 @@ _ABBREVIATIONS = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A piece of text that can stand in an answer, letter for letter as in its source."""
+    """A unit of text, unchanged from its source."""
 
     kind: UnitKind
     text: str
-    start: int  #: where it begins in the source
+    start: int  #: position in the source
 
 
 def units(markdown: str) -> list[Unit]:
-    """Every unit in reading order."""
+    """Returns all units in reading order."""
     found: list[Unit] = []
     for kind, start, text in _blocks(markdown):
         if kind == "sentence":
-            found.extend(Unit("sentence", piece, start + at) for at, piece in _split(text))
+            found.extend(Unit("sentence", sentence, start + at) for at, sentence in _split(text))
         else:
             found.append(Unit(kind, text, start))
     return found
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences and items of a text, code and tables as one piece each."""
+    """Returns the text of all units in reading order."""
     return [unit.text for unit in units(text)]
 
 
@@ -53,6 +53,7 @@ def split_sentences(text: str) -> list[str]:
 
 
 def _split(paragraph: str) -> Iterator[tuple[int, str]]:
+    """Yields the position and text of each sentence."""
     for begin, end in pairwise([0, *_sentence_ends(paragraph), len(paragraph)]):
         yield from _stripped(begin, paragraph[begin:end])
 
@@ -60,7 +61,7 @@ def _split(paragraph: str) -> Iterator[tuple[int, str]]:
 def _sentence_ends(paragraph: str) -> Iterator[int]:
     """Where each sentence ends, white space included. Linear: a paragraph may have megabytes."""
     begin = counted = backticks = 0
-    for match in _END.finditer(paragraph):
+    for match in _SENTENCE_END.finditer(paragraph):
         backticks += paragraph.count("`", counted, match.start())
         counted = match.start()
         tail = paragraph[max(begin, counted - _ABBREVIATION_MAX) : counted]
@@ -77,52 +78,54 @@ def _stripped(begin: int, text: str) -> Iterator[tuple[int, str]]:
 
 
 def _blocks(markdown: str) -> Iterator[tuple[UnitKind, int, str]]:
-    """Code, tables, headings, list items and paragraphs with their places."""
+    """Yields kind, position and text of each block; a paragraph has the kind "sentence"."""
     lines = markdown.splitlines(keepends=True)
     at, index = 0, 0
     while index < len(lines):
         kind, length = _block_at(lines, index)
         text = "".join(lines[index : index + length])
         if kind is not None:
-            yield from ((kind, place, piece) for place, piece in _stripped(at, text))
+            yield from ((kind, start, block) for start, block in _stripped(at, text))
         at += len(text)
         index += length
 
 
 def _block_at(lines: list[str], index: int) -> tuple[UnitKind | None, int]:
-    """The kind of the block that begins at a line, and how many lines it has."""
+    """Returns the kind of the block that starts at a line (None: blank) and its number of lines."""
     line = lines[index]
     if not line.strip():
         return None, 1
     if fence := _FENCE.match(line):
-        return "code", _fenced(lines, index, fence.group(1))
+        return "code", _fenced_length(lines, index, fence.group(1))
     if _HEADING.match(line):
         return "heading", 1
     if _TABLE.match(line):
-        return "table", _while(lines, index, _TABLE.match)
+        return "table", _count_while(lines, index, _TABLE.match)
     if item := _ITEM.match(line):
-        return "item", _item(lines, index, len(item.group(1)))
-    return "sentence", 1 + _while(lines, index + 1, _continues)
+        return "item", _item_length(lines, index, len(item.group(1)))
+    return "sentence", 1 + _count_while(lines, index + 1, _is_continuation)
 
 
-def _fenced(lines: list[str], index: int, fence: str) -> int:
+def _fenced_length(lines: list[str], index: int, fence: str) -> int:
     for offset, line in enumerate(lines[index + 1 :], 2):
         if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
             return offset
     return len(lines) - index
 
 
-def _item(lines: list[str], index: int, indent: int) -> int:
-    """A list item runs to the next item, a blank line or something that is not indented below it."""
-    return 1 + _while(lines, index + 1, lambda line: _continues(line) and len(line) - len(line.lstrip()) > indent)
+def _item_length(lines: list[str], index: int, indent: int) -> int:
+    """Returns the number of lines up to the next item, a blank line or a line that is not indented below the item."""
+    return 1 + _count_while(
+        lines, index + 1, lambda line: _is_continuation(line) and len(line) - len(line.lstrip()) > indent
+    )
 
 
-def _continues(line: str) -> bool:
-    return bool(line.strip()) and not any(begins.match(line) for begins in (_FENCE, _HEADING, _TABLE, _ITEM))
+def _is_continuation(line: str) -> bool:
+    return bool(line.strip()) and not any(start.match(line) for start in (_FENCE, _HEADING, _TABLE, _ITEM))
 
 
-def _while(lines: list[str], index: int, holds: Callable[[str], object]) -> int:
+def _count_while(lines: list[str], index: int, condition: Callable[[str], object]) -> int:
     count = 0
-    while index + count < len(lines) and holds(lines[index + count]):
+    while index + count < len(lines) and condition(lines[index + count]):
         count += 1
     return count

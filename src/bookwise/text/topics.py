@@ -1,4 +1,4 @@
-"""Text of a thread → the things it is about, as the reader or the book spelt them."""
+"""Text of a thread → its topics, in their original spelling."""
 
 import re
 from collections import Counter
@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from bookwise.text.words import WORD, is_content_word, stem
 
-#: Words that say what is done with a thing or how it is, not which thing.
-_DOINGS = """able access add again ahead allow almost already also alternatively apart apply ask available avoid away
+#: Words for actions and properties: they do not identify a topic.
+_ACTIONS = """able access add again ahead allow almost already also alternatively apart apply ask available avoid away
     back bad basically become begin best better big bigger break bring build buy cause certain cheap cheaper check
     choose clarify clear come common compare compatible complete confirm contain continue convert correct cost create
     currently deal decide delete depend different difficult disable do easier easy edit elaborate enable end enough
@@ -22,7 +22,7 @@ _DOINGS = """able access add again ahead allow almost already also alternatively
     stay stick still stop suggest suitable suppose sure take talk tell there think third true try turn understand
     update useful usually verify whole wonder work worse worth write wrong"""
 
-#: Nouns that are always of something: alone they ask about the subject of the thread.
+#: Nouns that need a subject: alone they refer to the topic of the thread.
 _RELATIONS = """advantage alternative amount answer aspect benefit bit case category change choice clarification code
     command comparison concept context default detail disadvantage distance downside effect explanation fact feature
     format goal guide idea information issue length level limit limitation lot maximum minimum minute month number
@@ -34,93 +34,98 @@ _INTERJECTIONS = """ah alright anyway bye cool exactly hello hey hi hmm interest
     thank thanks well wow yeah yep"""
 
 _RELATION_STEMS = frozenset(map(stem, _RELATIONS.split()))
-_VAGUE = frozenset(f"{_DOINGS} {_RELATIONS} {_INTERJECTIONS}".split())
+_VAGUE = frozenset(f"{_ACTIONS} {_RELATIONS} {_INTERJECTIONS}".split())
 _VAGUE_STEMS = frozenset(map(stem, _VAGUE))
-_DOERS = ("er", "ers", "or", "ors")  # a `container` is a thing, whatever `contain` is
+_AGENT_SUFFIXES = ("er", "ers", "or", "ors")  # `container` is a topic although `contain` is an action
 
 THE_BOOK = frozenset({"book", "course", "chapter", "lesson"})
 
 TOKEN = re.compile(WORD.pattern + r"(?:\+\+|#)?")
-_BETWEEN = frozenset(" \t'’\"“”‘`*_-")  # what may stand between two words of one phrase
+_SEPARATORS = frozenset(" \t'’\"“”‘`*_-")  # allowed between two words of one phrase
 _SENTENCE_START = re.compile(r"(?:[.!?:;]|\n|^)[\s\"'*_#>\d.)-]*$")
 _SUBJECT = re.compile(r"\s+(?:is|are|was|were|has|have|can|uses|provides|lets|gives)\b")
 _CAPITAL = r"[^\W\d_a-zß-ÿ]\w*(?:[./+-]\w+|\+\+)*"
 _CAPITALS = re.compile(rf"(?<!\w){_CAPITAL}(?: (?:{_CAPITAL}|\d+(?!\w)))*")
 _MARKUP = re.compile(r"```.*?(?:```|\Z)|\[\d+\]|\]\([^)]*\)|https?://\S+", re.DOTALL)
 _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+(.+)$", re.MULTILINE)
-_ANSWER_READ = 800
+# Characters read of an answer, and sizes of what is taken from it; chosen with `benchmarks.followups`.
+_NAMES_READ = 800
 _LIST_READ = 3000
 _PHRASE_WORDS = 4
 _ITEM_MAX = 80
 
 
 def bare(token: str) -> str:
-    """A token in small letters, without what hangs on its apostrophe."""
+    """Returns a token in lower case, up to its apostrophe."""
     return token.lower().replace("’", "'").partition("'")[0]
 
 
 @lru_cache(maxsize=16_384)
 def names_something(word: str) -> bool:
-    """Whether a word can tell one subject from another."""
+    """Returns whether a word can identify a topic."""
     root = stem(word)
-    vague = word in _VAGUE or (root in _VAGUE_STEMS and not word.endswith(_DOERS))
+    vague = word in _VAGUE or (root in _VAGUE_STEMS and not word.endswith(_AGENT_SUFFIXES))
     return is_content_word(word) and is_content_word(root) and not vague
 
 
 @lru_cache(maxsize=1024)
 def phrases(text: str) -> tuple[str, ...]:
-    """The noun phrases in order, each once: runs of words that name something."""
+    """Returns the noun phrases in order, each once: runs of words that can identify a topic."""
     return tuple(dict.fromkeys(_runs(text)))
 
 
 def names(answer: str) -> Counter[str]:
-    """How often an answer says each proper name: runs of capitals, but not the word that only begins a sentence."""
-    text = _MARKUP.sub(" ", answer[:_ANSWER_READ])
-    found = (_proper(text, run) for run in _CAPITALS.finditer(text))
-    return Counter(name for name in found if name)
+    """Returns how often an answer mentions each proper name: runs of capitalized words, except a word that is only
+    capitalized because it starts a sentence."""
+    text = _MARKUP.sub(" ", answer[:_NAMES_READ])
+    candidates = (_proper_name(text, run) for run in _CAPITALS.finditer(text))
+    return Counter(name for name in candidates if name)
 
 
 def items(answer: str) -> list[str]:
-    """The points of a list in an answer, each up to its colon."""
+    """Returns the items of a list in an answer, each up to its colon."""
     return [
-        point[:_ITEM_MAX].split(":")[0].strip("*_` ") for point in _ITEM.findall(_MARKUP.sub(" ", answer[:_LIST_READ]))
+        item[:_ITEM_MAX].split(":")[0].strip("*_` ") for item in _ITEM.findall(_MARKUP.sub(" ", answer[:_LIST_READ]))
     ]
 
 
 def _runs(text: str) -> Iterator[str]:
     run: list[re.Match[str]] = []
     for token in TOKEN.finditer(text):
-        if run and not _BETWEEN.issuperset(text[run[-1].end() : token.start()]):
-            yield _spelt(text, run)
+        if run and not _SEPARATORS.issuperset(text[run[-1].end() : token.start()]):
+            yield _phrase(text, run)
             run = []
-        if _belongs(bare(token.group()), goes_on=bool(run)):
+        if _is_part(bare(token.group()), in_phrase=bool(run)):
             run.append(token)
         elif run:
-            yield _spelt(text, run)
+            yield _phrase(text, run)
             run = []
     if run:
-        yield _spelt(text, run)
+        yield _phrase(text, run)
 
 
-def _spelt(text: str, run: list[re.Match[str]]) -> str:
+def _phrase(text: str, run: list[re.Match[str]]) -> str:
     return text[run[0].start() : run[:_PHRASE_WORDS][-1].end()]
 
 
-def _belongs(word: str, *, goes_on: bool) -> bool:
-    return names_something(word) or (goes_on and stem(word) in _RELATION_STEMS and is_content_word(word))
+def _is_part(word: str, *, in_phrase: bool) -> bool:
+    """Returns whether a word belongs to a phrase; `problem` or `level` only after another word."""
+    return names_something(word) or (in_phrase and stem(word) in _RELATION_STEMS and is_content_word(word))
 
 
-def _proper(text: str, run: re.Match[str]) -> str:
-    said = run.group().split()
-    if not said[0][0].isupper() or (len(said) == 1 and _only_begins(text, run)):
+def _proper_name(text: str, run: re.Match[str]) -> str:
+    """Returns the name in a run of capitalized words; empty if there is none."""
+    tokens = run.group().split()
+    if not tokens[0][0].isupper() or (len(tokens) == 1 and _only_starts_sentence(text, run)):
         return ""
-    while said and not names_something(bare(said[0])):
-        said = said[1:]
-    return " ".join(said[:_PHRASE_WORDS])
+    while tokens and not names_something(bare(tokens[0])):
+        tokens = tokens[1:]
+    return " ".join(tokens[:_PHRASE_WORDS])
 
 
-def _only_begins(text: str, run: re.Match[str]) -> bool:
-    """Whether a word may owe its capital to its place alone; one that then `is` or `has` something is a subject."""
+def _only_starts_sentence(text: str, run: re.Match[str]) -> bool:
+    """Returns whether a word may be capitalized only because it starts a sentence. A word before `is` or `has` counts
+    as a name."""
     if sum(map(str.isupper, run.group())) > 1 or _SUBJECT.match(text, run.end()):
         return False
     return _SENTENCE_START.search(text, max(0, run.start() - 12), run.start()) is not None

@@ -1,4 +1,4 @@
-"""Text → the words that carry meaning, in one spelling."""
+"""Text → its words, stemmed and without accents, and which of them are content words."""
 
 import re
 from functools import lru_cache
@@ -24,6 +24,10 @@ forgot still already always often sometimes instead maybe perhaps able need need
 """
 STOP_WORDS = frozenset(_STOP.split())
 
+# Compared with snowballstemmer 3.1 (English): both get 81 of the 85 questions of the sample book right and refuse 149 of
+# 152 off-topic questions; balanced accuracy of grounding is .859, .888, .613 with snowballstemmer and .859, .893, .603 with
+# this list. Its import takes 1.8 times as long as numpy's, because it loads all its languages, and a new word takes 7 times
+# as long. Start-up time is a feature (docs/decisions/0006), so this list stays.
 _ENDINGS = (
     ("ions", ""),
     ("ion", ""),
@@ -56,7 +60,7 @@ _LONG_STEM = 6
 
 @lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """A word without its ending, so that `installing`, `installs` and `installed` are one."""
+    """Returns a word without its ending: `installing`, `installs` and `installed` all give `install`."""
     word = strip_possessive(word.lower())
     if not word.isalpha() or word.endswith("ss"):
         return word
@@ -67,9 +71,9 @@ def stem(word: str) -> str:
 
 
 def _root(word: str) -> str:
-    for ending, instead in _ENDINGS:
+    for ending, replacement in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= _SHORTEST_STEM:
-            word = word[: len(word) - len(ending)] + instead
+            word = word[: len(word) - len(ending)] + replacement
             break
     if len(word) > _SHORTEST_STEM and word[-1] == word[-2] and word[-1] not in "aeiouls":
         word = word[:-1]  # `running` → `runn` → `run`
@@ -78,20 +82,17 @@ def _root(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Every word in order, stemmed; a name such as `create_publisher` gives itself and its parts."""
-    found: list[str] = []
-    for match in WORD.finditer(strip_accents(text)):
-        found.extend(_spellings(match.group()))
-    return found
+    """Returns every word in order, stemmed; a name such as `create_publisher` gives itself and its parts."""
+    return [word for match in WORD.finditer(strip_accents(text)) for word in _spellings(match.group())]
 
 
 def strip_possessive(word: str) -> str:
-    """`node's` as `node`."""
+    """Returns `node` for `node's`."""
     return word.removesuffix("'s").removesuffix("’s")
 
 
 def strip_accents(text: str) -> str:
-    """`Hervé` as `Herve`, for readers who cannot type the mark."""
+    """Returns `Herve` for `Hervé`, so that a question without accents matches."""
     return text if text.isascii() else "".join(c for c in normalize("NFD", text) if not combining(c))
 
 
@@ -106,15 +107,17 @@ def _spellings(token: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=16_384)
 def content_words(text: str) -> frozenset[str]:
-    """The different words that carry meaning; stop words and single letters are left out."""
+    """Returns the distinct words of a text without stop words and single letters."""
     return frozenset(word for word in words(text) if is_content_word(word))
 
 
-_STOP_STEMS = STOP_WORDS | frozenset(map(stem, STOP_WORDS - {"really"}))  # a real robot is no simulated one
+_STOP_STEMS = STOP_WORDS | frozenset(
+    map(stem, STOP_WORDS - {"really"})
+)  # `real` is a content word: a real robot, not a simulated one
 
 
 def is_content_word(word: str) -> bool:
-    """Whether a word, as `words` spells it, says something about the subject."""
+    """Returns whether a word, as `words` returns it, is neither a stop word nor a single letter."""
     return word not in _STOP_STEMS and (len(word) > 1 or word.isdigit())
 
 
@@ -122,5 +125,5 @@ _NOT = re.compile(r"\b(?:not|never|no|none|without|cannot|neither|nor)\b|n['’]
 
 
 def is_negated(text: str) -> bool:
-    """Whether a text denies something."""
+    """Returns whether a text contains a negation."""
     return _NOT.search(text) is not None

@@ -87,7 +87,7 @@ async def test_an_off_topic_question_is_refused_with_the_nearest_lessons_and_no_
     answer = await answer_of(kit, "What is the capital of Portugal?")
     assert isinstance(answer, Refused)
     assert answer.reason == "not-in-the-book"
-    assert answer.text.startswith("I couldn't find that information in the book. The closest I have is: ")
+    assert answer.text.startswith("I couldn't find that information in the book. The closest sections are: ")
     assert len({p.chunk.lesson_id for p in answer.nearest}) == len(answer.nearest) > 0
     assert not answer.evidence.confidence.should_answer
 
@@ -119,7 +119,37 @@ async def test_however_much_the_book_has_on_a_subject_a_name_it_lacks_makes_unsu
 async def test_a_threshold_keeps_weaker_passages_out(kit: AskKit) -> None:
     strict = await answer_of(kit, "What makes the valve close again?", threshold=1.0)
     assert isinstance(strict, Refused)
-    assert all(p.score >= 1.0 for p in strict.evidence.passages)
+    assert strict.evidence.passages == ()
+
+
+@pytest.mark.parametrize("text", ["What makes the valve close again?", "Who won the football world cup in 1974?"])
+async def test_passages_that_are_all_too_weak_are_not_called_nothing_found(kit: AskKit, text: str) -> None:
+    answer = await answer_of(kit, text, threshold=1.0)
+    assert isinstance(answer, Refused)
+    assert answer.reason == "not-in-the-book"
+    assert "The closest sections are: " in answer.text
+    assert answer.nearest
+
+
+async def test_nothing_found_means_that_the_search_had_no_hit(kit: AskKit) -> None:
+    answer = await answer_of(kit, "What makes the valve close again?", module="elsewhere")
+    assert isinstance(answer, Refused)
+    assert (answer.reason, answer.nearest) == ("nothing-found", ())
+
+
+async def test_a_question_for_one_passage_is_answered_from_one_passage(kit: AskKit) -> None:
+    answer = await answer_of(kit, "When does the irrigation valve open?", top_k=1)
+    assert isinstance(answer, Answered)
+    assert [passage.number for passage in answer.evidence.passages] == [1]
+    assert [citation.number for citation in answer.citations] == [1]
+    assert answer.evidence.confidence.level == "low"  # one passage alone would be insufficient: two are judged
+    assert answer.disclaimer
+
+
+async def test_a_refusal_of_a_question_for_one_passage_names_one_lesson(kit: AskKit) -> None:
+    answer = await answer_of(kit, "What is the capital of Portugal?", top_k=1)
+    assert isinstance(answer, Refused)
+    assert (len(answer.evidence.passages), len(answer.nearest)) == (1, 1)
 
 
 async def test_a_module_filter_holds(kit: AskKit) -> None:

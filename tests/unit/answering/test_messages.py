@@ -1,4 +1,4 @@
-"""What Bookwise says in its own words."""
+"""The messages that Bookwise itself writes."""
 
 from bookwise.answering.messages import NOT_IN_THE_BOOK, refusal, small_talk, title, which_one
 from tests.support.answers import passage
@@ -9,14 +9,14 @@ def test_a_refusal_without_neighbours_only_refuses() -> None:
 
 
 def test_a_refusal_names_the_closest_lessons_with_their_numbers() -> None:
-    said = refusal([passage(1), passage(2, section_title="Listening")])
-    assert said == f"{NOT_IN_THE_BOOK} The closest I have is: Nodes › Talking [1]; Nodes › Listening [2]."
+    message = refusal([passage(1), passage(2, section_title="Listening")])
+    assert message == f"{NOT_IN_THE_BOOK} The closest sections are: Nodes › Talking [1]; Nodes › Listening [2]."
 
 
 def test_a_question_back_lists_the_choices() -> None:
-    said = which_one([passage(1), passage(3, section_title="Listening")])
-    assert said.endswith("\n\n- Nodes › Talking [1]\n- Nodes › Listening [3]")
-    assert "Which one do you mean?" in said
+    message = which_one([passage(1), passage(3, section_title="Listening")])
+    assert message.endswith("\n\n- Nodes › Talking [1]\n- Nodes › Listening [3]")
+    assert "Which one do you mean?" in message
 
 
 def test_a_passage_is_named_by_lesson_and_section() -> None:

@@ -78,11 +78,34 @@ async def test_a_citation_of_a_passage_that_was_not_retrieved_is_removed_and_cou
     assert [c.number for c in answer.citations] == [1]
 
 
-async def test_a_model_that_finds_nothing_refuses(tmp_path: Path, small_book: Path) -> None:
-    answer = await one_answer(tmp_path, small_book, says("I couldn't find that information in the book."))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I couldn't find that information in the book.",
+        "I don't have information about that in the book content",
+        "This question cannot be answered from the passages. [1]",
+        "Sorry, I don't know.",
+        "That is not in the book. Let me know if you have any questions.",
+        "The book says nothing about that. [Source: Irrigation]",
+    ],
+)
+async def test_a_model_that_finds_no_answer_refuses(tmp_path: Path, small_book: Path, text: str) -> None:
+    answer = await one_answer(tmp_path, small_book, says(text))
     assert isinstance(answer, Refused)
-    assert answer.reason == "not-in-the-book"
+    assert (answer.reason, answer.meta.engine, answer.meta.degraded) == ("not-in-the-book", "direct", None)
+    assert answer.text.startswith(text[:12])
     assert answer.nearest
+
+
+async def test_a_model_can_only_cite_the_passages_the_caller_asked_for(tmp_path: Path, small_book: Path) -> None:
+    closing = "It closes again at 45 percent, so that the valve does not flutter."
+    carriage = "The carriage moves at 20 centimetres per second, because faster motion shakes the camera."
+    async with asked_of(tmp_path, small_book, says(f"{TRUE} [1] {closing} [1] {carriage} [2]")) as (kit, _):
+        answer = await answer_of(kit, VALVE, top_k=1)
+    assert isinstance(answer, Answered)
+    assert [citation.number for citation in answer.citations] == [1]
+    assert answer.grounding.unsupported_citations == 1
+    assert "carriage" not in answer.text
 
 
 async def test_an_answer_without_one_supported_sentence_gives_way_to_quotes(tmp_path: Path, small_book: Path) -> None:

@@ -1,1 +1,1 @@
-"""Is it in the book, and how sure are we? The passages for a question and what they prove."""
+"""Finds the passages for a question and decides whether they answer it."""

@@ -1,4 +1,4 @@
-"""A question that names no subject, and the places it could be about → the choices to offer."""
+"""Question + passages → the lessons to choose from, if the question names no subject and several lessons match."""
 
 from collections.abc import Sequence
 
@@ -6,17 +6,17 @@ from bookwise.domain.answers import Passage
 from bookwise.text.words import content_words, stem
 
 CHOICES_MAX = 4
-CLOSE = 0.1  #: places whose similarities differ by less fit equally well
+CLOSE = 0.1  #: passages whose similarities differ by at most this much match equally well; chosen on the sample book
 
 _GENERAL = """
 install installation uninstall run start stop setup set configure create build open close update upgrade add remove
 delete work write read test debug fix problem error go need begin launch enable disable first step command version help
-"""  #: words that say what to do, not with what
+"""  #: words that name an action, not a subject
 GENERAL = frozenset(map(stem, _GENERAL.split()))
 
 
 def choices(question: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """One passage of each lesson the question could be about; none when it names its subject."""
+    """Returns one passage of each lesson the question could be about; empty if the question names its subject."""
     if content_words(question) - GENERAL:
         return ()
     best = passages[0].score if passages else 0.0

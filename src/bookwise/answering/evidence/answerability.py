@@ -1,11 +1,15 @@
-"""A question and its passages → the strength of the match when the text itself is read, not only its vector.
+"""Question + passages → answer signals; match strength + signals → how likely the book is to answer.
 
-A chunk may be close to a question in meaning and yet not answer it. Five things tell: whether one sentence carries
-the question's rare words, how close that sentence is in meaning, whether the names and numbers of the question stand
-in one passage, whether the book knows all its words at all, and whether a question that says "not" meets a sentence
-that does. They say two things: whether the book speaks of it (`answerability`), and how sure one may be at most,
-however much else it says about the subject (`ceiling`). The weights were chosen on the development sets
-(docs/decisions/0007).
+A chunk can be close to a question in meaning without answering it. Five signals separate the two cases:
+
+- one sentence contains the rare words of the question (`fit`);
+- that sentence is close to the question in meaning (`closeness`);
+- one passage contains all names and numbers of the question (`names`);
+- the book knows every word of the question (`unknown`);
+- a question that says "not" meets a sentence that says "not" (`denied`).
+
+They are used twice: `answerability` decides whether the book covers the question, and `ceiling` limits the confidence
+of the answer however much else the book says about the subject.
 """
 
 import re
@@ -17,98 +21,102 @@ from bookwise.answering.relevance.rank import rank_units, unit_contexts
 from bookwise.domain.answers import Passage
 from bookwise.text.words import WORD, is_content_word, is_negated, stem, strip_possessive, words
 
+# All values were chosen on the development sets physical-ai and squad2 (docs/decisions/0007 and docs/benchmarks.md,
+# Answers).
+
+#: How far the best match of a question raises or lowers its other passages.
+BEST_WEIGHT = 2 / 3
+
 SENTENCE_WEIGHT = 0.28
-USUAL_SENTENCE = 0.65  #: the fit that speaks neither for nor against an answer
-HOPELESS = 0.3
-SURE = 1.25
+USUAL_SENTENCE = 0.65  #: the fit that counts neither for nor against an answer
 CLOSENESS_WEIGHT = 0.6
-USUAL_CLOSENESS = 0.39
-NAMED_WEIGHT = 0.05
-MISSING_WEIGHT = 0.2
+USUAL_CLOSENESS = 0.39  #: the cosine below which closeness adds nothing
+NAMED_WEIGHT = 0.05  #: bonus when one passage contains all names
+MISSING_WEIGHT = 0.2  #: penalty when no passage does
 UNKNOWN_WEIGHT = 0.12
 DENIED_WEIGHT = 0.4
-SENTENCE_CHARACTERS = 300  #: what is longer is cut: every word takes time
 
-LEAST_CEILING = 0.61  #: just enough for an answer, so that a ceiling makes unsure but refuses nothing
-FAR_CEILING = 0.6
-CLOSENESS_CEILING = 0.36
+#: Between these strengths the sentence is embedded too. Outside, its closeness could not change the decision.
+DOUBTFUL_FROM = 0.3
+DOUBTFUL_BELOW = 1.25
+SENTENCE_CHARACTERS = 300  #: embedded of a sentence; each further word costs time
+
+LEAST_CEILING = 0.61  #: just above the least average of an answer: a ceiling lowers confidence, it never refuses
+FAR_CEILING = 0.6  #: for a sentence with a closeness of 0
+CLOSENESS_CEILING = 0.36  #: added for a closeness of 1
 MISSING_CEILING = 0.2
 DENIED_CEILING = 0.3
 
 _PLAIN_FACT = re.compile(r"^\W*(?:what|which|who|whom|whose|when|where|how (?:many|much|long))\b", re.IGNORECASE)
-_MARKED = re.compile(r"[\dA-Z_./]")
+_NAME_CHARACTER = re.compile(r"[\dA-Z_./]")
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerSignals:
-    """What the text of the passages says about whether they answer."""
+    """What the text of the passages says about whether they answer the question."""
 
-    sentence: str  #: the likeliest one
-    fit: float  #: by words
-    names: bool | None  #: whether one passage holds all names of the question; None when it has none
-    denied: bool  #: the question says "not", and the sentence does not
-    unknown: bool  #: a word of the question stands nowhere in the book
+    sentence: str  #: the sentence that most likely answers
+    fit: float  #: of that sentence, by words
+    names: bool | None  #: whether one passage contains all names of the question; None: it has none
+    denied: bool  #: the question says "not", the sentence does not
+    unknown: bool  #: a word of the question occurs nowhere in the book
+    closeness: float | None = None  #: cosine of the sentence and the question; None: not measured
 
 
 def read_signals(question: str, passages: Sequence[Passage], *, unknown: bool = False) -> AnswerSignals:
-    """The signs, read from the sentence that fits the question best."""
-    found = rank_units(classify_question(question), passages)
-    if not found:
+    """Returns the signals of the sentence that fits the question best, without its closeness."""
+    ranking = rank_units(classify_question(question), passages)
+    if not ranking:
         return AnswerSignals("", USUAL_SENTENCE, None, denied=False, unknown=unknown)
-    named = question_names(question)
-    best = found[0].unit.text
+    names = question_names(question)
+    sentence = ranking[0].unit.text
     return AnswerSignals(
-        sentence=best[:SENTENCE_CHARACTERS],
-        fit=found[0].score,
-        names=any(named <= _words_of(passage) for passage in passages) if named else None,
-        denied=bool(_PLAIN_FACT.match(question)) and is_negated(question) and not is_negated(best),
+        sentence=sentence[:SENTENCE_CHARACTERS],
+        fit=ranking[0].score,
+        names=any(names <= _passage_words(passage) for passage in passages) if names else None,
+        denied=bool(_PLAIN_FACT.match(question)) and is_negated(question) and not is_negated(sentence),
         unknown=unknown,
     )
 
 
-def answerability(strength: float, signs: AnswerSignals) -> float:
-    """The strength of the best match, corrected by what its text says."""
-    strength += SENTENCE_WEIGHT * (signs.fit - USUAL_SENTENCE)
-    if signs.names is not None:
-        strength += NAMED_WEIGHT if signs.names else -MISSING_WEIGHT
-    return strength - DENIED_WEIGHT * signs.denied - UNKNOWN_WEIGHT * signs.unknown
+def answerability(strength: float, signals: AnswerSignals) -> float:
+    """Returns the strength of the best match, corrected by the signals."""
+    strength += SENTENCE_WEIGHT * (signals.fit - USUAL_SENTENCE)
+    if signals.names is not None:
+        strength += NAMED_WEIGHT if signals.names else -MISSING_WEIGHT
+    if signals.closeness is not None:
+        strength += CLOSENESS_WEIGHT * max(signals.closeness - USUAL_CLOSENESS, 0.0)
+    return strength - DENIED_WEIGHT * signals.denied - UNKNOWN_WEIGHT * signals.unknown
 
 
 def is_doubtful(strength: float) -> bool:
-    """Whether the meaning of the one sentence could still decide: a sure match needs no second look, a hopeless one
-    cannot be saved by it."""
-    return HOPELESS <= strength < SURE
+    """Returns whether the closeness of the sentence could still change the decision."""
+    return DOUBTFUL_FROM <= strength < DOUBTFUL_BELOW
 
 
-def add_closeness(strength: float, closeness: float) -> float:
-    """A doubtful match, strengthened by how close its sentence is to the question in meaning, by cosine."""
-    return strength + CLOSENESS_WEIGHT * max(closeness - USUAL_CLOSENESS, 0.0)
-
-
-def ceiling(signs: AnswerSignals, closeness: float | None) -> float:
-    """The most that the similarity of a passage may be: a book can be full of a subject without answering this.
-    `closeness` is None where nobody looked."""
-    most = 1.0 if closeness is None else FAR_CEILING + CLOSENESS_CEILING * closeness
-    most -= MISSING_CEILING * (signs.names is False) + DENIED_CEILING * signs.denied
-    return max(most, LEAST_CEILING)
+def ceiling(signals: AnswerSignals) -> float:
+    """Returns the highest similarity a passage may have: a book can be full of a subject without answering this."""
+    limit = 1.0 if signals.closeness is None else FAR_CEILING + CLOSENESS_CEILING * signals.closeness
+    limit -= MISSING_CEILING * (signals.names is False) + DENIED_CEILING * signals.denied
+    return max(limit, LEAST_CEILING)
 
 
 def question_names(question: str) -> frozenset[str]:
-    """The names, numbers and identifiers of a question: words that no other word can stand for."""
-    found: list[str] = []
+    """Returns the names, numbers and identifiers of a question: words without a synonym."""
+    names: list[str] = []
     for index, match in enumerate(WORD.finditer(question)):
         token = match.group()
-        if (index and token[0].isupper()) or _MARKED.search(token[1:]) or token[0].isdigit():
+        if (index and token[0].isupper()) or _NAME_CHARACTER.search(token[1:]) or token[0].isdigit():
             spellings = [word for word in words(token) if is_content_word(word)]
-            found.extend(spellings[1:] or spellings)  # a name of several parts may be joined in another way
-    return frozenset(found)
+            names.extend(spellings[1:] or spellings)  # the book may join the parts of a name in another way
+    return frozenset(names)
 
 
 def question_terms(question: str) -> list[str]:
-    """The words of a question that a book on its subject should know."""
+    """Returns the words of a question that a book on its subject should contain, each once."""
     tokens = (strip_possessive(match.group()) for match in WORD.finditer(question))
     return [token for token in dict.fromkeys(tokens) if is_content_word(stem(token)) and not {"'", "’"} & set(token)]
 
 
-def _words_of(passage: Passage) -> frozenset[str]:
-    return frozenset().union(*(place.own | place.near for place in unit_contexts(passage)))
+def _passage_words(passage: Passage) -> frozenset[str]:
+    return frozenset().union(*(unit.terms | unit.near_terms for unit in unit_contexts(passage)))

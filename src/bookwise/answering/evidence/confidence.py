@@ -1,4 +1,4 @@
-"""Similarities of the passages → Confidence: the rules that decide between an answer and a refusal."""
+"""Similarities of the passages → confidence: the rules that separate an answer from a refusal."""
 
 from collections.abc import Sequence
 from math import fsum, hypot
@@ -7,11 +7,12 @@ from bookwise.domain.answers import Confidence, Level
 from bookwise.domain.books import Vector
 
 RULES: tuple[tuple[Level, float, int], ...] = (("high", 0.85, 5), ("medium", 0.75, 3), ("low", 0.60, 2))
-"""(level, least average similarity, least number of passages); the first that holds counts."""
+"""(level, least average similarity, least number of passages); the first match counts. The values are required by the
+specification of `ConfidenceMetrics` (docs/answers.md, Confidence)."""
 
 
 def level_of(average: float, count: int) -> Level:
-    """The level of so many passages with this average similarity."""
+    """Returns the level of `count` passages with this average similarity."""
     for level, least_average, least_count in RULES:
         if average >= least_average and count >= least_count:
             return level
@@ -19,12 +20,12 @@ def level_of(average: float, count: int) -> Level:
 
 
 def has_sufficient_context(average: float, count: int) -> bool:
-    """Whether the passages alone suffice for an answer without a disclaimer."""
+    """Returns whether the passages are enough for an answer without a disclaimer."""
     return level_of(average, count) in ("high", "medium")
 
 
 def confidence_of(scores: Sequence[float], vectors: Sequence[Vector]) -> Confidence:
-    """How sure these passages make us: their similarities, and how much they differ among themselves."""
+    """Returns the confidence of an answer from passages with these similarities and vectors."""
     average = mean(scores)
     return Confidence(
         average=average,
@@ -37,16 +38,18 @@ def confidence_of(scores: Sequence[float], vectors: Sequence[Vector]) -> Confide
 
 
 def mean(values: Sequence[float]) -> float:
-    """Correctly rounded, and so never outside the smallest and largest value: five times 0.85 make 0.85."""
+    """Returns the mean, correctly rounded: five times 0.85 gives 0.85, and it is never outside the smallest and largest
+    value. Returns 0 without values."""
     if not values:
         return 0.0
     return min(max(fsum(values) / len(values), min(values)), max(values))
 
 
 def diversity(vectors: Sequence[Vector]) -> float:
-    """1 − the mean cosine of all pairs, 0–1; 0 when there is no pair.
+    """Returns 1 − the mean cosine of all pairs, between 0 and 1; 0 if there is no pair.
 
-    The sum of n unit vectors has a squared length of n plus twice the cosines of all pairs, so no pair need be visited.
+    The squared length of the sum of n unit vectors is n plus twice the cosines of all pairs, so no loop over pairs is
+    needed.
     """
     count = len(vectors)
     if count < 2:

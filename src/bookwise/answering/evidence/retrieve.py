@@ -1,118 +1,118 @@
-"""A question in stand-alone form → evidence: numbered passages of one book, and how sure they make us."""
+"""A stand-alone question → the passages found for it in one book, and the decision whether they answer it."""
 
 from dataclasses import dataclass, field, replace
 
 from bookwise.answering.evidence.answerability import (
     AnswerSignals,
-    add_closeness,
     answerability,
-    ceiling,
     is_doubtful,
     question_terms,
     read_signals,
 )
-from bookwise.answering.evidence.confidence import RULES, confidence_of
+from bookwise.answering.evidence.confidence import RULES
+from bookwise.answering.evidence.decision import Decision, Findings, decide, nothing_found
 from bookwise.answering.evidence.spelling import correct_spelling
 from bookwise.domain.answers import Evidence, Passage, Question
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
 from bookwise.retrieval.search import SearchKit, search
 
-SHORTEST_QUERY = 3
-LEAST_PASSAGES = RULES[-1][2]  #: fewer could never be enough for an answer
-BEST_WEIGHT = 2 / 3  #: how far the best match of a question speaks for its other passages
+QUERY_MIN = 3  #: characters; `SearchQuery` accepts no shorter text
+
+LEAST_PASSAGES = RULES[-1][2]  #: judged for every question: fewer are never enough for an answer
 
 
 @dataclass(slots=True, kw_only=True)
 class EvidenceSearch:
-    """The passages found for one answer. The book and its filter are the question's; a query cannot widen them."""
+    """Searches for one answer. Book, module and hardware tier come from the question; no query can widen them."""
 
     question: Question
     kit: SearchKit
-    seen: dict[str, Passage] = field(default_factory=dict)  #: by chunk id, in the order they were found
+    seen: dict[str, Passage] = field(default_factory=dict)  #: passages available to the answer, by chunk id
 
     @property
     def by_number(self) -> dict[int, Passage]:
         return {passage.number: passage for passage in self.seen.values()}
 
     async def retrieve(self, query: str, top_k: int, threshold: float) -> tuple[Passage, ...]:
-        """What the book says about a query; a passage found again keeps its number and its similarity."""
-        found = await self._search(query, top_k)
-        passages = [self._passage(hit, hit.score) for hit in found.hits]
+        """Returns the passages for a query of the agent. A passage found again keeps its number and similarity."""
+        result = await self._search(query, top_k)
+        passages = [self._numbered(hit) for hit in result.hits]
         return tuple(passage for passage in passages if passage.score >= threshold)
 
     async def evidence(self, query: str) -> Evidence:
-        """The evidence for the question itself."""
-        if len(query.strip()) < SHORTEST_QUERY:
-            return no_evidence(query)
-        found, strange = await self._found(query)
-        passages = await self._weighed(found, strange)
-        kept = tuple(passage for passage in passages if passage.score >= self.question.threshold)
-        vectors = await self.kit.index.vectors(self.question.book_id, [p.chunk.id for p in kept])
-        confidence = confidence_of([p.score for p in kept], list(vectors.values()))
-        return Evidence(question=found.query.text, passages=kept, confidence=confidence, timings=found.timings)
+        """Returns the evidence of the decision."""
+        return (await self.decide(query)).evidence
 
-    async def _found(self, query: str) -> tuple[SearchResult, frozenset[str]]:
-        """What the book has on a question, and the words of it that stand nowhere in the book. Where the book spells
-        them in another way, the question is searched for once more."""
-        top_k = max(self.question.top_k, LEAST_PASSAGES)
-        found = await self._search(query, top_k)
-        strange = await self.kit.index.unknown(self.question.book_id, question_terms(query))
-        spelt = correct_spelling(query, strange, (hit.chunk.text for hit in found.hits)) if strange else query
-        if spelt == query:
-            return found, strange
-        return await self._search(spelt, top_k), await self.kit.index.unknown(
-            self.question.book_id, question_terms(spelt)
+    async def decide(self, query: str) -> Decision:
+        """Returns whether and with which passages the question can be answered; adds these to `seen`."""
+        if len(query.strip()) < QUERY_MIN:
+            return nothing_found(query)
+        decision = decide(self.question, await self._findings(query))
+        self.seen.update((passage.chunk.id, passage) for passage in decision.evidence.passages)
+        return decision
+
+    async def _findings(self, query: str) -> Findings:
+        result, unknown_words = await self._search_corrected(query)
+        passages = tuple(_passage(hit, number) for number, hit in enumerate(result.hits, start=1))
+        book = await self.kit.catalog.book(self.question.book_id)
+        return Findings(
+            query=result.query.text,
+            passages=passages,
+            signals=await self._signals(result, passages, unknown=bool(unknown_words)),
+            calibration=self.kit.calibration_of(book),
+            vectors=await self.kit.index.vectors(self.question.book_id, [p.chunk.id for p in passages]),
+            timings=result.timings,
         )
+
+    async def _search_corrected(self, query: str) -> tuple[SearchResult, frozenset[str]]:
+        """Returns the hits, and the words of the question that occur nowhere in the book. If the book spells such a
+        word differently, searches once more with its spelling."""
+        top_k = max(self.question.top_k, LEAST_PASSAGES)
+        result = await self._search(query, top_k)
+        unknown_words = await self._unknown_words(query)
+        if not unknown_words:
+            return result, unknown_words
+        corrected = correct_spelling(query, unknown_words, (hit.chunk.text for hit in result.hits))
+        if corrected == query:
+            return result, unknown_words
+        return await self._search(corrected, top_k), await self._unknown_words(corrected)
+
+    async def _unknown_words(self, query: str) -> frozenset[str]:
+        return await self.kit.index.unknown(self.question.book_id, question_terms(query))
 
     async def _search(self, query: str, top_k: int) -> SearchResult:
         question = self.question
         within = Filter(book_id=question.book_id, module=question.module, hardware_tier=question.hardware_tier)
         return await search(SearchQuery(text=query, filter=within, limit=top_k), self.kit)
 
-    async def _weighed(self, found: SearchResult, strange: frozenset[str]) -> list[Passage]:
-        """The hits on the scale of this question: drawn towards its best match, which is judged by its text too.
+    async def _signals(self, result: SearchResult, passages: tuple[Passage, ...], *, unknown: bool) -> AnswerSignals:
+        signals = read_signals(result.query.text, passages, unknown=unknown)
+        strength = max((passage.strength for passage in passages), default=0.0)
+        if not passages or not is_doubtful(answerability(strength, signals)):
+            return signals
+        return replace(signals, closeness=await self._closeness(result, signals.sentence))
 
-        One passage that answers makes a question answerable, and the average of all of them must say so.
-        """
-        if not found.hits:
-            return []
-        calibration = self.kit.calibration_of(await self.kit.catalog.book(self.question.book_id))
-        numbered = [self._passage(hit, hit.score) for hit in found.hits]
-        signs = read_signals(found.query.text, numbered, unknown=bool(strange))
-        best, most = await self._judged(found, signs)
-        for hit in found.hits:
-            score = calibration.similarity(hit.strength + BEST_WEIGHT * (best - hit.strength))
-            self.seen[hit.chunk.id] = replace(self.seen[hit.chunk.id], score=min(score, most))
-        return [self.seen[hit.chunk.id] for hit in found.hits]
-
-    async def _judged(self, found: SearchResult, signs: AnswerSignals) -> tuple[float, float]:
-        """How strong the best match is once its text is read, and the most a similarity may then be."""
-        best = answerability(max(hit.strength for hit in found.hits), signs)
-        closeness = await self._closeness(found, signs) if is_doubtful(best) else None
-        if closeness is not None:
-            best = add_closeness(best, closeness)
-        return best, ceiling(signs, closeness)
-
-    async def _closeness(self, found: SearchResult, signs: AnswerSignals) -> float | None:
-        """How close the likeliest sentence is to the question in meaning. Only an embedder in this process is asked."""
-        if not self.kit.embedder.facts.local or not signs.sentence.strip():
+    async def _closeness(self, result: SearchResult, sentence: str) -> float | None:
+        """Returns the cosine of the question and the sentence; None if the embedder is a remote service, because a
+        second call per question would cost too much time."""
+        if not self.kit.embedder.facts.local or not sentence.strip():
             return None
-        sentence = await self.kit.embedder.embed_query(signs.sentence)
-        return sum(a * b for a, b in zip(found.vector, sentence, strict=True))
+        vector = await self.kit.embedder.embed_query(sentence)
+        return sum(a * b for a, b in zip(result.vector, vector, strict=True))
 
-    def _passage(self, hit: Hit, score: float) -> Passage:
+    def _numbered(self, hit: Hit) -> Passage:
+        """Returns the passage of a hit; a new one gets the next number."""
         if hit.chunk.id not in self.seen:
-            self.seen[hit.chunk.id] = Passage(
-                number=len(self.seen) + 1,
-                chunk=hit.chunk,
-                score=score,
-                cosine=hit.cosine,
-                lexical=hit.lexical,
-                strength=hit.strength,
-            )
+            self.seen[hit.chunk.id] = _passage(hit, max(self.by_number, default=0) + 1)
         return self.seen[hit.chunk.id]
 
 
-def no_evidence(query: str) -> Evidence:
-    """No passage at all."""
-    return Evidence(question=query, passages=(), confidence=confidence_of((), ()))
+def _passage(hit: Hit, number: int) -> Passage:
+    return Passage(
+        number=number,
+        chunk=hit.chunk,
+        score=hit.score,
+        cosine=hit.cosine,
+        lexical=hit.lexical,
+        strength=hit.strength,
+    )

@@ -1,48 +1,49 @@
-"""A question with words the book does not know, and the passages found for it → the question as the book spells it.
+"""Question with words the book does not contain + the passages found for it → the question in the book's spelling.
 
-The vector of a question survives a slip of the finger, its words do not. Passages close in meaning that hold a word
-spelt almost like the strange one tell what was meant: `Celeron` is `Céloron`, `protain` is `protein`.
+The vector of a question tolerates a typo, its words do not. A passage close in meaning that contains a word spelled
+almost like the unknown one shows what was meant: `Celeron` is `Céloron`, `protain` is `protein`.
 """
 
 from collections.abc import Collection, Iterable
 
 from bookwise.text.words import WORD, strip_accents, strip_possessive
 
-SHORTEST = 5  #: letters; of shorter words too many are alike
+SHORTEST = 5  #: letters of a word that is corrected; too many shorter words differ by one letter (docs/decisions/0007)
 
 
-def correct_spelling(question: str, strange: Collection[str], texts: Iterable[str]) -> str:
-    """The question with each strange word in the spelling of the texts, where they have one that begins alike."""
-    known = {_plain(match.group()): match.group() for text in texts for match in WORD.finditer(text)}
-    meant = {word: known[near] for word in strange if (near := _nearest(_plain(word), known))}
-    return WORD.sub(lambda match: _as_meant(match.group(), meant), question) if meant else question
+def correct_spelling(question: str, unknown_words: Collection[str], texts: Iterable[str]) -> str:
+    """Returns the question with each unknown word replaced by a word of the texts that starts with the same letter and
+    differs by one typo; unchanged if there is none."""
+    spellings = {_plain(match.group()): match.group() for text in texts for match in WORD.finditer(text)}
+    corrections = {word: spellings[near] for word in unknown_words if (near := _nearest(_plain(word), spellings))}
+    return WORD.sub(lambda match: _corrected(match.group(), corrections), question) if corrections else question
 
 
-def _nearest(word: str, known: Iterable[str]) -> str | None:
+def _nearest(word: str, candidates: Iterable[str]) -> str | None:
     if len(word) < SHORTEST or not word.isalpha():
         return None
-    return next((other for other in known if other[0] == word[0] and _is_one_slip(word, other)), None)
+    return next((other for other in candidates if other[0] == word[0] and _is_one_typo(word, other)), None)
 
 
-def _is_one_slip(one: str, other: str) -> bool:
-    """Whether two words differ by one letter that is wrong, missing or too many, or by two that are swapped."""
+def _is_one_typo(one: str, other: str) -> bool:
+    """Returns whether two words differ by one wrong, missing or extra letter, or by two swapped letters."""
     if abs(len(one) - len(other)) > 1:
         return False
-    one, other = _from_the_first_difference(one, other)
-    one, other = _from_the_first_difference(one[::-1], other[::-1])
+    one, other = _without_common_start(one, other)
+    one, other = _without_common_start(one[::-1], other[::-1])
     return max(len(one), len(other)) <= 1 or (len(one) == 2 and one == other[::-1])
 
 
-def _from_the_first_difference(one: str, other: str) -> tuple[str, str]:
+def _without_common_start(one: str, other: str) -> tuple[str, str]:
     shorter = min(len(one), len(other))
-    start = next((place for place in range(shorter) if one[place] != other[place]), shorter)
+    start = next((index for index in range(shorter) if one[index] != other[index]), shorter)
     return one[start:], other[start:]
 
 
-def _as_meant(token: str, meant: dict[str, str]) -> str:
-    """The word as it is meant; of `Celeron's` the ending stays."""
+def _corrected(token: str, corrections: dict[str, str]) -> str:
+    """Returns the corrected token; the ending of `Celeron's` stays."""
     word = strip_possessive(token)
-    return meant.get(word, word) + token[len(word) :]
+    return corrections.get(word, word) + token[len(word) :]
 
 
 def _plain(word: str) -> str:

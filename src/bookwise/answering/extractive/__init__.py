@@ -1,1 +1,1 @@
-"""The answer engine without a language model: it quotes the book."""
+"""The answer engine that quotes the book and needs no language model."""

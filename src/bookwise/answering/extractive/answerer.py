@@ -1,4 +1,4 @@
-"""Passages → an answer that only quotes: the units that answer, in order, each with its [n]. No model."""
+"""Passages → an answer that only quotes the book, each unit with its citation [n]. Needs no model."""
 
 from collections.abc import AsyncIterator, Iterator, Sequence
 
@@ -10,78 +10,80 @@ from bookwise.ports import AnswerTask, Written
 
 
 class ExtractiveAnswerer:
-    """Keeps the promises of `Answerer` without a key: deterministic, and grounded because it quotes."""
+    """Implements `Answerer` without a language model: deterministic, and grounded because it quotes."""
 
     name: EngineName = "extractive"
 
     async def answer(self, task: AnswerTask) -> AsyncIterator[TextDelta | SearchStarted | Written]:
-        picked = [part for part in compose(classify_question(task.standalone), task.evidence.passages) if _text(part)]
-        for text in _pieces(picked):
+        """Yields the quotes as Markdown, then `Written` with their citations."""
+        selection = compose(classify_question(task.standalone), task.evidence.passages)
+        units = [unit for unit in selection if _cited_text(unit)]
+        for text in _markdown(units):
             yield TextDelta(text=text)
-        yield Written(usage=Usage(), citations=_citations(picked))
+        yield Written(usage=Usage(), citations=_citations(units))
 
 
-def _pieces(picked: Sequence[SelectedUnit]) -> Iterator[str]:
-    """The parts as Markdown: sentences run on, everything else stands apart."""
+def _markdown(units: Sequence[SelectedUnit]) -> Iterator[str]:
+    """Yields the text piece by piece: sentences of one passage form a paragraph, everything else a block."""
     before: SelectedUnit | None = None
-    for group in _groups(picked):
-        yield from _group(before, group)
+    for group in _groups(units):
+        yield from _group_markdown(before, group)
         before = group[-1]
 
 
-def _groups(picked: Sequence[SelectedUnit]) -> Iterator[list[SelectedUnit]]:
-    """The items of one list together, everything else alone."""
+def _groups(units: Sequence[SelectedUnit]) -> Iterator[list[SelectedUnit]]:
+    """Yields the items of one list together, every other unit alone."""
     group: list[SelectedUnit] = []
-    for part in picked:
-        if group and not _same_list(group[-1], part):
+    for unit in units:
+        if group and not _in_same_list(group[-1], unit):
             yield group
             group = []
-        group.append(part)
+        group.append(unit)
     if group:
         yield group
 
 
-def _same_list(before: SelectedUnit, part: SelectedUnit) -> bool:
-    return before.passage == part.passage and before.place.unit.kind == part.place.unit.kind == "item"
+def _in_same_list(before: SelectedUnit, unit: SelectedUnit) -> bool:
+    return before.passage == unit.passage and before.context.unit.kind == unit.context.unit.kind == "item"
 
 
-def _group(before: SelectedUnit | None, group: Sequence[SelectedUnit]) -> Iterator[str]:
-    numbered = is_numbered_list([part.place.unit.text for part in group])
-    for step, part in enumerate(group, 1):
+def _group_markdown(before: SelectedUnit | None, group: Sequence[SelectedUnit]) -> Iterator[str]:
+    numbered = is_numbered_list([unit.context.unit.text for unit in group])
+    for step, unit in enumerate(group, 1):
         marker = "" if len(group) == 1 else f"{step}. " if numbered else "- "
-        gap = "\n" if step > 1 else _gap(before, part) + _lead(before, part, alone=len(group) == 1)
-        yield gap + marker + _text(part)
+        start = "\n" if step > 1 else _separator(before, unit) + _heading(before, unit, alone=len(group) == 1)
+        yield start + marker + _cited_text(unit)
 
 
-def _gap(before: SelectedUnit | None, part: SelectedUnit) -> str:
+def _separator(before: SelectedUnit | None, unit: SelectedUnit) -> str:
     if before is None:
         return ""
-    kinds = (before.place.unit.kind, part.place.unit.kind)
-    return " " if kinds == ("sentence", "sentence") and before.passage == part.passage else "\n\n"
+    kinds = (before.context.unit.kind, unit.context.unit.kind)
+    return " " if kinds == ("sentence", "sentence") and before.passage == unit.passage else "\n\n"
 
 
-def _lead(before: SelectedUnit | None, part: SelectedUnit, *, alone: bool) -> str:
-    """The heading of a block that no sentence leads to, or of a sentence that leans on one that is not there."""
-    kind = part.place.unit.kind
-    led = before is not None and before.passage == part.passage
-    if led or (kind == "item" and alone) or (kind == "sentence" and not needs_context(part.place)):
+def _heading(before: SelectedUnit | None, unit: SelectedUnit, *, alone: bool) -> str:
+    """Returns the heading of a block without an introduction, or of a sentence that refers to one not quoted."""
+    kind = unit.context.unit.kind
+    has_introduction = before is not None and before.passage == unit.passage
+    if has_introduction or (kind == "item" and alone) or (kind == "sentence" and not needs_context(unit.context)):
         return ""
-    return f"**{prose(part.place.heading)}**\n\n"
+    return f"**{prose(unit.context.heading)}**\n\n"
 
 
-def _text(part: SelectedUnit) -> str:
-    """A part with its number; nothing when nothing of it can be read."""
-    unit, number = part.place.unit, f"[{part.passage.number}]"
+def _cited_text(selected: SelectedUnit) -> str:
+    """Returns a unit with its citation; empty if it contains nothing but markup."""
+    unit, citation = selected.context.unit, f"[{selected.passage.number}]"
     if unit.kind in ("code", "table"):
-        return f"{unit.text}\n\n{number}"
-    said = item(unit.text) if unit.kind == "item" else prose(unit.text)
-    return f"{said} {number}" if said else ""
+        return f"{unit.text}\n\n{citation}"
+    text = item(unit.text) if unit.kind == "item" else prose(unit.text)
+    return f"{text} {citation}" if text else ""
 
 
-def _citations(picked: Sequence[SelectedUnit]) -> tuple[Citation, ...]:
-    """One for each passage, with the first words of it that stand in the answer."""
-    cited: dict[int, Citation] = {}
-    for part in picked:
-        number = part.passage.number
-        cited.setdefault(number, Citation(number=number, passage=part.passage, quote=part.place.unit.text))
-    return tuple(cited.values())
+def _citations(units: Sequence[SelectedUnit]) -> tuple[Citation, ...]:
+    """Returns one citation per passage; its quote is the first unit of the passage in the answer."""
+    citations: dict[int, Citation] = {}
+    for unit in units:
+        number = unit.passage.number
+        citations.setdefault(number, Citation(number=number, passage=unit.passage, quote=unit.context.unit.text))
+    return tuple(citations.values())

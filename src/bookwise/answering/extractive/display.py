@@ -1,4 +1,4 @@
-"""A unit as it stands in the book → the same as it reads in an answer."""
+"""Markdown of a book → the text shown in an answer."""
 
 import re
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ _CODE = re.compile(r"(`[^`\n]+`)")
 
 
 def prose(text: str) -> str:
-    """A sentence or list item on one line: links become their words, markup of the site goes."""
+    """Returns a sentence or list item on one line: links become their text, markup of the site is removed."""
     text = _QUOTE.sub("", _ADMONITION.sub("", text))
     parts = _CODE.split(text)
     parts[::2] = [_plain(part) for part in parts[::2]]
@@ -34,11 +34,11 @@ def _plain(text: str) -> str:
 
 
 def item(text: str) -> str:
-    """A list item's words, without its marker."""
+    """Returns a list item without its marker."""
     return prose(_MARKER.sub("", text))
 
 
 def is_numbered_list(items: Sequence[str]) -> bool:
-    """Whether items are the steps of a numbered list from its beginning, and none is missing between them."""
-    numbers = [int(found.group(1)) if (found := _NUMBER.match(text)) else 0 for text in items]
+    """Returns whether the items are a numbered list from 1 on without a gap; Markdown may number them all 1."""
+    numbers = [int(match.group(1)) if (match := _NUMBER.match(text)) else 0 for text in items]
     return numbers == list(range(1, len(items) + 1)) or set(numbers) == {1}

@@ -1,1 +1,1 @@
-"""A follow-up question and its thread → a question that can be searched for on its own."""
+"""Turns a follow-up question into one that can be searched for without its thread."""

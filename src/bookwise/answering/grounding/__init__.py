@@ -1,1 +1,1 @@
-"""Every sentence of an answer, checked against the passages it cites."""
+"""Checks every sentence of an answer against the passages it cites."""

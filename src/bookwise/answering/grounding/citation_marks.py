@@ -1,4 +1,4 @@
-"""Text → its citation marks: every way a model writes "this is from there", tied to passages."""
+"""Text → its citation marks: every notation a model uses to name a source, resolved to passages."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -23,78 +23,78 @@ _ROW_OF_NUMBERS = re.compile(
 )
 _PROSE_WORD = re.compile(r"(?:^|[^\w.])[^\W\d_]{2,}$")
 _LINE_START = re.compile(r"\s*(?:(?:[-*+>]|#+|\d{1,3}[.)])\s+)*")
-_LONGEST = 300  #: letters of a mark
-_UNCLOSED = re.compile(rf"[\[【(][^\[\]【】()\n]{{0,{_LONGEST}}}$")
+_MARK_MAX = 300  #: characters of a mark
+_UNCLOSED = re.compile(rf"[\[【(][^\[\]【】()\n]{{0,{_MARK_MAX}}}$")
 
 
 @dataclass(frozen=True, slots=True)
 class CitationMark:
-    """One mark in a text: where it stands and which passages it means."""
+    """A citation in a text: its position and the passages it refers to."""
 
     start: int
     end: int
     numbers: tuple[int, ...]
-    removed: int  #: how many passages it names that were not retrieved
+    removed: int  #: number of passages it names that were not retrieved
 
 
 def citation_marks(text: str, passages: Sequence[Passage]) -> list[CitationMark]:
-    """The marks of a text in order. Code, links and footnotes are none."""
+    """Returns the citation marks of a text in order. Code, links and footnotes are not citations."""
     code = [match.span() for match in _CODE_SPAN.finditer(text)]
-    found = sorted([*_numbered(text, passages), *_titled(text, passages)], key=lambda mark: mark.start)
-    return [mark for mark in found if not any(begin <= mark.start < end for begin, end in code)]
+    marks = sorted([*_numbered(text, passages), *_titled(text, passages)], key=lambda mark: mark.start)
+    return [mark for mark in marks if not any(begin <= mark.start < end for begin, end in code)]
 
 
 def masked(text: str, passages: Sequence[Passage]) -> str:
-    """The text with its marks made part of the sentence they follow; every letter keeps its place."""
-    pieces, at = [], 0
+    """Returns the text with each mark joined to the sentence before it; all characters keep their position."""
+    parts, at = [], 0
     for mark in citation_marks(text, passages):
-        opens = _LINE_START.fullmatch(text[text.rfind("\n", 0, mark.start) + 1 : mark.start])
-        begin = mark.start if opens else at + len(text[at : mark.start].rstrip(" \t"))
-        pieces += [text[at:begin], ("X" if opens else ")") * (mark.end - begin)]
+        is_line_start = _LINE_START.fullmatch(text[text.rfind("\n", 0, mark.start) + 1 : mark.start])
+        begin = mark.start if is_line_start else at + len(text[at : mark.start].rstrip(" \t"))
+        parts += [text[at:begin], ("X" if is_line_start else ")") * (mark.end - begin)]
         at = mark.end
-    return "".join(pieces) + text[at:]
+    return "".join(parts) + text[at:]
 
 
 def settled(text: str) -> str:
-    """The part of a growing text that holds no half-written mark."""
-    unclosed = _UNCLOSED.search(text, max(0, len(text) - _LONGEST - 1))
+    """Returns a growing text without an incomplete mark at its end."""
+    unclosed = _UNCLOSED.search(text, max(0, len(text) - _MARK_MAX - 1))
     return text[: unclosed.start()] if unclosed else text
 
 
 def _numbered(text: str, passages: Sequence[Passage]) -> Iterator[CitationMark]:
     known = {passage.number for passage in passages}
     for match in _NUMBERED.finditer(text):
-        numbers = _expanded(match.group(1))
+        numbers = _numbers(match.group(1))
         if _is_citation(text, match, numbers, known):
-            kept = tuple(number for number in numbers if number in known)
-            yield CitationMark(match.start(), match.end(), kept, len(numbers) - len(kept))
+            valid = tuple(number for number in numbers if number in known)
+            yield CitationMark(match.start(), match.end(), valid, len(numbers) - len(valid))
 
 
 def _is_citation(text: str, match: re.Match[str], numbers: Sequence[int], known: set[int]) -> bool:
-    """Neither an index into an array nor a row of numbers."""
+    """Returns whether a number in brackets is a citation, not an array index or a list of numbers."""
     before, after = text[max(0, match.start() - 40) : match.start()], text[match.end() : match.end() + 3]
     if 0 in numbers or (len(numbers) > 1 and _ROW_OF_NUMBERS.search(before)):
         return False
     if not re.search(r"\w$", before):
         return True
-    indexes = re.match(r"\w|\.\w|\s*[=+*/<>]", after)
-    return set(numbers) <= known and bool(_PROSE_WORD.search(before)) and not indexes
+    is_index = re.match(r"\w|\.\w|\s*[=+*/<>]", after)
+    return set(numbers) <= known and bool(_PROSE_WORD.search(before)) and not is_index
 
 
-def _expanded(listed: str) -> tuple[int, ...]:
-    """`1, 3-5` → 1, 3, 4, 5."""
-    found: dict[int, None] = {}
-    for part in re.finditer(_SPAN, listed):
+def _numbers(spans: str) -> tuple[int, ...]:
+    """Returns 1, 3, 4, 5 for `1, 3-5`."""
+    numbers: dict[int, None] = {}
+    for part in re.finditer(_SPAN, spans):
         ends = [int(number) for number in re.findall(r"\d+", part.group())]
-        found.update(dict.fromkeys(range(min(ends), max(ends) + 1)))
-    return tuple(found)
+        numbers.update(dict.fromkeys(range(min(ends), max(ends) + 1)))
+    return tuple(numbers)
 
 
 def _titled(text: str, passages: Sequence[Passage]) -> Iterator[CitationMark]:
     for match in _TITLED.finditer(text):
-        listed = match.group(1) or match.group(2)
+        titles = match.group(1) or match.group(2)
         if not _NUMBERED.match(match.group()):
-            numbers, removed = _resolved(listed, text, passages)
+            numbers, removed = _resolved(titles, text, passages)
             yield CitationMark(match.start(), match.end(), numbers, removed)
     for match in _FROM.finditer(text):
         numbers, removed = _resolved(match.group(1), text, passages)
@@ -102,47 +102,48 @@ def _titled(text: str, passages: Sequence[Passage]) -> Iterator[CitationMark]:
             yield CitationMark(match.start(), match.end(), numbers, removed)
 
 
-def _resolved(listed: str, sentence: str, passages: Sequence[Passage]) -> tuple[tuple[int, ...], int]:
-    """The passages behind a list of titles, and how many titles name none."""
-    found: dict[int, None] = {}
+def _resolved(titles: str, sentence: str, passages: Sequence[Passage]) -> tuple[tuple[int, ...], int]:
+    """Returns the passages that a list of titles refers to, and the number of titles that match none."""
+    numbers: dict[int, None] = {}
     removed = 0
-    for title in _titles(listed, passages):
-        named = _named(title, passages)
-        if named:
-            found[_closest(sentence, named).number] = None
+    for title in _split_titles(titles, passages):
+        candidates = _passages_titled(title, passages)
+        if candidates:
+            numbers[_closest(sentence, candidates).number] = None
         else:
             removed += 1
-    return tuple(found), removed
+    return tuple(numbers), removed
 
 
-def _titles(listed: str, passages: Sequence[Passage]) -> Iterator[str]:
-    """Titles are separated by semicolons or commas, yet a title may hold commas itself: the longest known one wins."""
-    for part in listed.split(";"):
-        words = part.split(",")
-        while words:
-            length = next((n for n in range(len(words), 1, -1) if _named(",".join(words[:n]), passages)), 1)
-            title, words = ",".join(words[:length]), words[length:]
+def _split_titles(titles: str, passages: Sequence[Passage]) -> Iterator[str]:
+    """Yields the titles of a list. A title may itself contain commas: the longest known title wins."""
+    for part in titles.split(";"):
+        pieces = part.split(",")
+        while pieces:
+            lengths = range(len(pieces), 1, -1)
+            length = next((n for n in lengths if _passages_titled(",".join(pieces[:n]), passages)), 1)
+            title, pieces = ",".join(pieces[:length]), pieces[length:]
             if title.strip():
                 yield title
 
 
-def _named(title: str, passages: Sequence[Passage]) -> list[Passage]:
-    """The passages a title may mean: of that section, else of that lesson."""
+def _passages_titled(title: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Returns the passages whose lesson or section has this title."""
     for spelling in (title, _CHAPTER.sub("", title.strip()), _STEP.split(title.strip(), maxsplit=1)[0]):
-        wanted = _plain(spelling)
-        named = [passage for passage in passages if wanted and wanted in _names(passage)]
-        if named:
-            return named
+        plain = _plain(spelling)
+        matches = [passage for passage in passages if plain and plain in _titles(passage)]
+        if matches:
+            return matches
     return []
 
 
-def _names(passage: Passage) -> set[str]:
-    place = passage.chunk.locator
-    whole = place.page_title
-    sections = [place.section_title or "", *place.heading_path, " ".join(place.heading_path)]
-    return {_plain(whole), *(_plain(section) for section in sections), *(_plain(f"{whole} {s}") for s in sections)} - {
-        ""
-    }
+def _titles(passage: Passage) -> set[str]:
+    """Returns every title a model may use for a passage."""
+    locator = passage.chunk.locator
+    page = locator.page_title
+    sections = [locator.section_title or "", *locator.heading_path, " ".join(locator.heading_path)]
+    titles = [page, *sections, *(f"{page} {section}" for section in sections)]
+    return {plain for plain in map(_plain, titles) if plain}
 
 
 def _plain(title: str) -> str:
@@ -150,5 +151,5 @@ def _plain(title: str) -> str:
 
 
 def _closest(sentence: str, passages: Sequence[Passage]) -> Passage:
-    said = content_words(sentence)
-    return max(passages, key=lambda passage: (len(said & content_words(passage.chunk.text)), -passage.number))
+    terms = content_words(sentence)
+    return max(passages, key=lambda passage: (len(terms & content_words(passage.chunk.text)), -passage.number))

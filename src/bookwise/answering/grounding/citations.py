@@ -1,4 +1,4 @@
-"""Text of a model → the same with every citation as [n] after its sentence; sentence + passage → the words quoted."""
+"""Text of a model → the text with its citations as [n]; sentence + passage → the quote that supports it."""
 
 import re
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from bookwise.text.words import content_words
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitedText:
-    """A text whose only citations are [n] of passages that were retrieved."""
+    """A text whose citations are all [n] of retrieved passages."""
 
     text: str
     numbers: tuple[int, ...]  #: in the order of the text, each once
@@ -21,26 +21,26 @@ class CitedText:
 
 
 def resolve_citations(text: str, passages: Sequence[Passage]) -> CitedText:
-    """The whole text with its citations resolved."""
-    cited = [cite_segment(piece, passages) for piece in segments(text, passages)]
+    """Returns a complete text with its citations resolved."""
+    parts = [cite_segment(segment, passages) for segment in segments(text, passages)]
     return CitedText(
-        text="".join(piece.text for piece in cited),
-        numbers=tuple(dict.fromkeys(number for piece in cited for number in piece.numbers)),
-        removed=sum(piece.removed for piece in cited),
+        text="".join(part.text for part in parts),
+        numbers=tuple(dict.fromkeys(number for part in parts for number in part.numbers)),
+        removed=sum(part.removed for part in parts),
     )
 
 
-def cite_segment(piece: Segment, passages: Sequence[Passage]) -> CitedText:
-    """One piece with its citations resolved; code holds none, a table keeps them in their cells."""
-    found = [] if piece.kind == "code" else citation_marks(piece.text, passages)
-    numbers = tuple(dict.fromkeys(number for mark in found for number in mark.numbers))
-    in_place = piece.kind == "table"
-    text = _replaced(piece.text, found) if in_place else with_numbers(_without(piece.text, found), numbers)
-    return CitedText(text=text, numbers=numbers, removed=sum(mark.removed for mark in found))
+def cite_segment(segment: Segment, passages: Sequence[Passage]) -> CitedText:
+    """Returns one segment with its citations resolved, after the sentence; a table keeps them in its cells."""
+    marks = [] if segment.kind == "code" else citation_marks(segment.text, passages)
+    numbers = tuple(dict.fromkeys(number for mark in marks for number in mark.numbers))
+    in_place = segment.kind == "table"
+    text = _replaced(segment.text, marks) if in_place else with_numbers(_without(segment.text, marks), numbers)
+    return CitedText(text=text, numbers=numbers, removed=sum(mark.removed for mark in marks))
 
 
 def with_numbers(text: str, numbers: Sequence[int]) -> str:
-    """The text with [n] after its last word, before the white space that ends it."""
+    """Returns the text with [n] after its last word, before the white space at its end."""
     body = text.rstrip()
     tail = text[len(body) :]
     gap = " " if body and numbers else ""
@@ -48,20 +48,21 @@ def with_numbers(text: str, numbers: Sequence[int]) -> str:
 
 
 def quote_for(sentence: str, passage: Passage) -> str:
-    """The unit of the passage that best carries the sentence, letter for letter."""
-    said = content_words(sentence)
-    found = [unit for unit in units(passage.chunk.text) if unit.kind != "heading"] or units(passage.chunk.text)
-    return max((unit.text for unit in found), key=lambda text: _closeness(said, text), default="")
+    """Returns the unit of the passage that supports the sentence best, unchanged."""
+    terms = content_words(sentence)
+    all_units = units(passage.chunk.text)
+    candidates = [unit for unit in all_units if unit.kind != "heading"] or all_units
+    return max((unit.text for unit in candidates), key=lambda text: _overlap(terms, text), default="")
 
 
-def _closeness(said: frozenset[str], text: str) -> tuple[int, float]:
-    """Shared words count; of two units that share as many, the shorter one says it best."""
-    there = content_words(text)
-    return len(said & there), -len(there)
+def _overlap(terms: frozenset[str], text: str) -> tuple[int, int]:
+    """Returns a sort key: more common terms first, then the shorter text."""
+    text_terms = content_words(text)
+    return len(terms & text_terms), -len(text_terms)
 
 
-def _without(text: str, found: Sequence[CitationMark]) -> str:
-    for mark in reversed(found):
+def _without(text: str, marks: Sequence[CitationMark]) -> str:
+    for mark in reversed(marks):
         head, tail = text[: mark.start], text[mark.end :]
         if not tail or re.match(r"[\s.,;:!?)]", tail):
             head = head.rstrip(" \t") if head.strip() else head
@@ -71,7 +72,7 @@ def _without(text: str, found: Sequence[CitationMark]) -> str:
     return text
 
 
-def _replaced(text: str, found: Sequence[CitationMark]) -> str:
-    for mark in reversed(found):
+def _replaced(text: str, marks: Sequence[CitationMark]) -> str:
+    for mark in reversed(marks):
         text = text[: mark.start] + "".join(f"[{number}]" for number in mark.numbers) + text[mark.end :]
     return text

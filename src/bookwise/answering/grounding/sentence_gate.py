@@ -1,4 +1,4 @@
-"""Pieces of a streamed answer → checked sentences, each as soon as it is whole."""
+"""Deltas of a streamed answer → checked sentences, each as soon as it is complete."""
 
 import re
 from collections.abc import Sequence
@@ -9,75 +9,77 @@ from bookwise.answering.grounding.segments import Segment, first_segment, last_s
 from bookwise.answering.grounding.support import CheckedSegment, best_passage, supported
 from bookwise.domain.answers import Passage
 
-LONGEST = 4_000  #: characters after which text without an end is released as it is
+LONGEST = 4_000  #: characters after which a sentence is released although it has no end
 _ENDS = re.compile(r"[.!?…:\n|`]")
-_LATE = 8  #: that a sentence has ended shows when the next one has begun
+_LOOKBACK = 8  #: characters read again: the end of a sentence is certain only when the next one has begun
 
 
 class SentenceGate:
-    """Holds streamed text back until a sentence, list item, code block or table is whole, then checks it.
+    """Holds streamed text back until a sentence, list item, code block or table is complete, then checks it.
 
-    The same text gives the same pieces, however it was cut on its way here.
+    The same text gives the same segments, however it is split into deltas.
     """
 
     def __init__(self, passages: Sequence[Passage] = ()) -> None:
         self._passages = {passage.number: passage for passage in passages}
-        self._waiting = ""
-        self.removed = 0  #: citations so far of passages that were not retrieved
+        self._buffer = ""
+        self.removed = 0  #: number of citations of passages that were not retrieved
 
     def add(self, passages: Sequence[Passage]) -> None:
-        """Passages found while the answer was being written; what comes from now on may rest on them."""
+        """Adds passages found while the answer is written; later sentences may cite them."""
         self._passages.update((passage.number, passage) for passage in passages)
 
-    def feed(self, piece: str) -> list[CheckedSegment]:
-        """What has become whole with this piece of text."""
-        self._waiting += piece
-        fresh = max(len(self._waiting) - len(piece) - _LATE, 0)
-        if len(self._waiting) <= LONGEST and not _ENDS.search(self._waiting, fresh):
+    def feed(self, delta: str) -> list[CheckedSegment]:
+        """Returns the segments that this delta completes, checked."""
+        self._buffer += delta
+        start = max(len(self._buffer) - len(delta) - _LOOKBACK, 0)
+        if len(self._buffer) <= LONGEST and not _ENDS.search(self._buffer, start):
             return []
-        released, known = [], tuple(self._passages.values())
-        while whole := self._whole(known):
-            released.append(self._release(whole, known))
+        released, passages = [], tuple(self._passages.values())
+        while segment := self._complete_segment(passages):
+            released.append(self._release(segment, passages))
         return released
 
     def close(self) -> list[CheckedSegment]:
-        """What was still waiting; the answer has ended."""
-        released, known = [], tuple(self._passages.values())
-        while self._waiting:
-            released.append(self._release(self._whole(known) or last_segment(self._waiting, known), known))
+        """Returns the remaining segments at the end of the answer."""
+        released, passages = [], tuple(self._passages.values())
+        while self._buffer:
+            segment = self._complete_segment(passages) or last_segment(self._buffer, passages)
+            released.append(self._release(segment, passages))
         return released
 
-    def _whole(self, known: Sequence[Passage]) -> Segment | None:
-        """The first piece that has an end, or that is so long that nobody waits for one."""
-        seen = self._waiting[:LONGEST]
-        too_long = Segment("sentence", seen) if len(self._waiting) > LONGEST else None
-        return first_segment(seen, known) or too_long
+    def _complete_segment(self, passages: Sequence[Passage]) -> Segment | None:
+        """Returns the first segment that has an end, or is too long to wait for one."""
+        text = self._buffer[:LONGEST]
+        too_long = Segment("sentence", text) if len(self._buffer) > LONGEST else None
+        return first_segment(text, passages) or too_long
 
-    def _release(self, piece: Segment, known: Sequence[Passage]) -> CheckedSegment:
-        self._waiting = self._waiting[len(piece.text) :]
-        return self._checked(piece, known)
+    def _release(self, segment: Segment, passages: Sequence[Passage]) -> CheckedSegment:
+        self._buffer = self._buffer[len(segment.text) :]
+        return self._checked(segment, passages)
 
-    def _checked(self, piece: Segment, known: Sequence[Passage]) -> CheckedSegment:
-        cited = cite_segment(piece, known)
+    def _checked(self, segment: Segment, passages: Sequence[Passage]) -> CheckedSegment:
+        cited = cite_segment(segment, passages)
         self.removed += cited.removed
         if not claims_something(cited.text):
             return CheckedSegment(text=cited.text, supported=True, numbers=cited.numbers, claims=False)
-        numbers = self._carrying(cited.text, cited.numbers, known)
+        numbers = self._supporting(cited.text, cited.numbers, passages)
         text = cited.text
-        if numbers and numbers != cited.numbers and piece.kind not in ("code", "table"):
-            text = with_numbers(_bare(cited.text, cited.numbers), numbers)
+        if numbers and numbers != cited.numbers and segment.kind not in ("code", "table"):
+            text = with_numbers(_without_numbers(cited.text, cited.numbers), numbers)
         return CheckedSegment(text=text, supported=bool(numbers), numbers=numbers or cited.numbers, claims=True)
 
-    def _carrying(self, text: str, cited: Sequence[int], known: Sequence[Passage]) -> tuple[int, ...]:
-        """The passages to cite: those the model named when they carry it, else the best one when all together do."""
-        named = [self._passages[number] for number in cited]
+    def _supporting(self, text: str, numbers: Sequence[int], passages: Sequence[Passage]) -> tuple[int, ...]:
+        """Returns the passages to cite: those the model named if they support the text; otherwise the best one if all
+        passages together do."""
+        named = [self._passages[number] for number in numbers]
         if named and supported(text, named):
-            return tuple(cited)
-        best = best_passage(text, known) if supported(text, known) else None
+            return tuple(numbers)
+        best = best_passage(text, passages) if supported(text, passages) else None
         return (best.number,) if best else ()
 
 
-def _bare(text: str, numbers: Sequence[int]) -> str:
-    """The text as it was before its numbers were put after it."""
+def _without_numbers(text: str, numbers: Sequence[int]) -> str:
+    """Returns the text without the numbers at its end."""
     body = text.rstrip()
     return body.removesuffix(with_numbers("", numbers)).rstrip() + text[len(body) :]

@@ -1,1 +1,1 @@
-"""Which sentences and blocks of a passage fit the question."""
+"""Ranks the sentences and blocks of passages by how well they answer a question."""

@@ -1,4 +1,4 @@
-"""A question → what kind of answer it wants, and the words the answer must be about."""
+"""Question → the kind of answer it asks for, and the terms the answer must contain."""
 
 import re
 from dataclasses import dataclass
@@ -43,8 +43,8 @@ _KINDS: tuple[tuple[QuestionKind, str], ...] = (
         r"|\bwhat is meant by\b|^tell me about\b",
     ),
 )
-_ALL_KINDS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
-_WANTED: tuple[tuple[ValueKind, str], ...] = (
+_KIND_PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
+_VALUES: tuple[tuple[ValueKind, str], ...] = (
     ("number", r"\bhow (?:many|much|long|far|fast|large|big|old|tall|high|often|quickly)\b"),
     ("number", r"\bwhat (?:percentage|percent|number|amount|share|rate|size|port|version)\b"),
     (
@@ -59,34 +59,34 @@ _SUBJECT = re.compile(
     r"(?: (?:in|of|for|on|at|with|to|from|used|called|mean|stand|do)\b|[?.,;(]|$)",
     re.IGNORECASE,
 )
-_ALL_WANTED = tuple((wanted, re.compile(pattern, re.IGNORECASE)) for wanted, pattern in _WANTED)
+_VALUE_PATTERNS = tuple((value, re.compile(pattern, re.IGNORECASE)) for value, pattern in _VALUES)
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionType:
-    """What a question wants."""
+    """What a question asks for."""
 
     text: str
     kind: QuestionKind
-    wanted: ValueKind
-    terms: frozenset[str]  #: the words that carry meaning
-    pairs: frozenset[tuple[str, str]]  #: those that stand side by side
-    subject: str = ""  #: the word for what is to be defined: of "What is a ROS 2 node?", `node`
+    value: ValueKind
+    terms: frozenset[str]  #: the content words
+    pairs: frozenset[tuple[str, str]]  #: of neighbouring content words
+    subject: str = ""  #: the last word of the thing to define: `node` for "What is a ROS 2 node?"
 
 
 def classify_question(text: str) -> QuestionType:
-    """The question understood, as far as its own words go."""
+    """Returns the type of a question, judged by its words alone."""
     plain = text.strip()
-    kind: QuestionKind = next((kind for kind, pattern in _ALL_KINDS if pattern.search(plain)), "fact")
-    wanted: ValueKind = next((wanted for wanted, pattern in _ALL_WANTED if pattern.search(plain)), "any")
-    if wanted != "any" and kind in ("definition", "list"):
+    kind: QuestionKind = next((kind for kind, pattern in _KIND_PATTERNS if pattern.search(plain)), "fact")
+    value: ValueKind = next((value for value, pattern in _VALUE_PATTERNS if pattern.search(plain)), "any")
+    if value != "any" and kind in ("definition", "list"):
         kind = "fact"
     sequence = [word for word in words(plain) if is_content_word(word)]
     subject = _subject(plain) if kind == "definition" else ""
-    return QuestionType(plain, kind, wanted, frozenset(sequence), frozenset(pairwise(sequence)), subject)
+    return QuestionType(plain, kind, value, frozenset(sequence), frozenset(pairwise(sequence)), subject)
 
 
 def _subject(question: str) -> str:
-    found = _SUBJECT.search(question)
-    spellings = [words(name)[:1] for name in reversed(found[1].split())] if found else []
+    match = _SUBJECT.search(question)
+    spellings = [words(name)[:1] for name in reversed(match[1].split())] if match else []
     return next((word for spelling in spellings for word in spelling if is_content_word(word)), "")

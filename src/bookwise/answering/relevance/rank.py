@@ -1,4 +1,7 @@
-"""Passages and a question → the units that answer it, each with how well it does."""
+"""Question + passages → the units of the passages, ranked by how well they answer.
+
+`rank_units` serves the decision whether a question can be answered, `rank_answer_units` the answer itself.
+"""
 
 import re
 from collections import Counter
@@ -14,33 +17,35 @@ from bookwise.domain.answers import Passage
 from bookwise.text.sentences import Unit, units
 from bookwise.text.words import content_words, is_content_word, words
 
-NEAR_WEIGHT = 0.4  #: a question's word in the heading or the sentence before, against one in the sentence itself
-PASSAGE_WEIGHT = 0.35
-PAIR_WEIGHT = 0.15
-WANTED_WEIGHT = 0.15
-DEFINES_WEIGHT = 0.35
-SAYS_WHAT_WEIGHT = 0.1
-SUBJECT_EXTRA = 2  #: other words in the subject of a good definition
-HEADING_WEIGHT = 0.5
-STEPS_WEIGHT = 0.2
+# Weights of a unit's score. A unit that contains every term of the question scores 1; everything below is added to
+# that. The values were chosen with `benchmarks.answers` on physical-ai and squad2 (docs/benchmarks.md, Answers).
+NEAR_WEIGHT = 0.4  #: of a term in the headings or the unit before, compared with a term in the unit itself
+PASSAGE_WEIGHT = 0.35  #: for a unit of the strongest passage; less for weaker passages
+PAIR_WEIGHT = 0.15  #: when all neighbouring terms of the question are neighbours in the unit too
+VALUE_WEIGHT = 0.15  #: when a question for a number, time, person or place meets a unit with one
+DEFINITION_WEIGHT = 0.35  #: when a question for a definition meets one
+CATEGORY_WEIGHT = 0.1  #: for a definition that says what the thing is, not what happens to it
+CATEGORY_EXTRA_TERMS = 2  #: terms such a definition may have before its verb that the question does not have
+HEADING_WEIGHT = 0.5  #: of a term in the heading, when the question asks for a procedure
+STEP_WEIGHT = 0.2  #: for a numbered step, a shell command or a lead-in, when the question asks for a procedure
 
 _NUMBER_WORDS = (
     "one two three four five six seven eight nine ten dozen hundred thousand million half third quarter twice once"
 )
-_TIMES = (
+_TIME_WORDS = (
     "century january february march april may june july august september october november december today before"
     " after during"
 )
-_WANTED: dict[ValueKind, re.Pattern[str]] = {
+_VALUES: dict[ValueKind, re.Pattern[str]] = {
     "number": re.compile(rf"\d|\b(?:{_NUMBER_WORDS.replace(' ', '|')})\b", re.IGNORECASE),
-    "time": re.compile(rf"\d{{3,4}}|\b(?:{_TIMES.replace(' ', '|')})\b", re.IGNORECASE),
+    "time": re.compile(rf"\d{{3,4}}|\b(?:{_TIME_WORDS.replace(' ', '|')})\b", re.IGNORECASE),
     "person": re.compile(r"(?<![.!?] )(?<!^)\b[A-Z][a-z]+"),
     "place": re.compile(r"\b(?:in|at|near|from|of|to) (?:the )?[A-Z`/]"),
 }
-_DEFINES = re.compile(
+_DEFINING_VERB = re.compile(
     r"\b(?:is|are|means|refers? to|stands? for|describes?|denotes?|was|were|consists? of|lets?|allows?|provides?)\b"
 )
-_HAPPENS = re.compile(r" (?:not|\w+(?:ed|ing))\b")
+_EVENT = re.compile(r" (?:not|\w+(?:ed|ing))\b")
 _STEP = re.compile(
     r"^\s*\d{1,3}[.)]\s|^(?:`{3,}|~{3,})\s*(?:bash|sh|shell|zsh|console|powershell|cmd)\b|(?<!:):[*_]*\Z"
 )
@@ -48,170 +53,182 @@ _STEP = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class UnitContext:
-    """A unit where it stands: under which heading, its own words, and those of the headings and the unit before."""
+    """A unit with its terms, and the terms around it."""
 
     index: int  #: among all units of the passage, headings included
     unit: Unit
     heading: str
-    own: frozenset[str]
-    near: frozenset[str]
-    pairs: frozenset[tuple[str, str]]
+    terms: frozenset[str]  #: of the unit itself
+    near_terms: frozenset[str]  #: of the headings above it and of the unit before it
+    pairs: frozenset[tuple[str, str]]  #: of neighbouring terms in the unit
 
 
 @dataclass(frozen=True, slots=True)
 class RankedUnit:
-    """A unit of a passage and how well it answers."""
+    """A unit of a passage with its score."""
 
     passage: Passage
-    place: UnitContext
+    context: UnitContext
     score: float
 
     @property
     def unit(self) -> Unit:
-        return self.place.unit
+        return self.context.unit
 
     @property
     def index(self) -> int:
-        return self.place.index
+        return self.context.index
 
 
-_Fit: TypeAlias = Callable[[QuestionType, UnitContext, dict[str, float]], float]
+_Weights: TypeAlias = dict[str, float]
+_Score: TypeAlias = Callable[[QuestionType, UnitContext, _Weights], float]
 
 
 def rank_units(question: QuestionType, passages: Sequence[Passage]) -> list[RankedUnit]:
-    """Every unit that could be part of an answer, the one that fits the question best first; ties in reading order."""
-    return _ranked(question, passages, _fit)
+    """Returns every unit except headings, the best match first; ties in reading order."""
+    return _ranked(question, passages, _match_score)
 
 
 def rank_answer_units(question: QuestionType, passages: Sequence[Passage]) -> list[RankedUnit]:
-    """The same by how well they read as its answer: what is to be done first where that was asked, and a table only
-    for one row that fits, not for the many words it has."""
-    return _ranked(question, passages, _answer_fit)
+    """Returns the same units by how well they read as an answer.
+
+    A procedure prefers steps and commands, a definition prefers sentences that define, and a table is scored by its
+    best row instead of all its words.
+    """
+    return _ranked(question, passages, _answer_score)
 
 
-def _ranked(question: QuestionType, passages: Sequence[Passage], fit: _Fit) -> list[RankedUnit]:
-    places = [(passage, place) for passage in passages for place in unit_contexts(passage)]
-    weights = _weights(question, [place for _, place in places])
-    best = max(map(_passage_strength, passages), default=0.0) or 1.0
-    found = [
-        RankedUnit(passage, place, fit(question, place, weights) + PASSAGE_WEIGHT * _passage_strength(passage) / best)
-        for passage, place in places
+def _ranked(question: QuestionType, passages: Sequence[Passage], score: _Score) -> list[RankedUnit]:
+    contexts = [(passage, context) for passage in passages for context in unit_contexts(passage)]
+    weights = _term_weights(question, [context for _, context in contexts])
+    strongest = max(map(_passage_strength, passages), default=0.0) or 1.0
+    ranking = [
+        RankedUnit(
+            passage,
+            context,
+            score(question, context, weights) + PASSAGE_WEIGHT * _passage_strength(passage) / strongest,
+        )
+        for passage, context in contexts
     ]
-    return sorted(found, key=lambda f: (-f.score, f.passage.number, f.index))
+    return sorted(ranking, key=lambda ranked: (-ranked.score, ranked.passage.number, ranked.index))
 
 
 def _passage_strength(passage: Passage) -> float:
-    """How much a passage speaks for its units: the similarities of one question are drawn together, the strengths of
-    its matches are not."""
+    """Returns the strength of the match: the similarities of one question differ less, as they move to the best one."""
     return passage.strength or passage.score
 
 
 def unit_contexts(passage: Passage) -> tuple[UnitContext, ...]:
-    """The units of a passage in reading order, without its headings."""
-    where = passage.chunk.locator
-    return _unit_contexts(passage.chunk.text, (where.page_title, *where.heading_path))
+    """Returns the units of a passage in reading order, without headings."""
+    locator = passage.chunk.locator
+    return _unit_contexts(passage.chunk.text, (locator.page_title, *locator.heading_path))
 
 
 @lru_cache(maxsize=512)
 def _unit_contexts(text: str, titles: tuple[str, ...]) -> tuple[UnitContext, ...]:
-    title, heading = titles[-1], content_words(" ".join(titles))
-    before: frozenset[str] = frozenset()
-    places = []
+    title, heading_terms = titles[-1], content_words(" ".join(titles))
+    previous: frozenset[str] = frozenset()
+    contexts = []
     for index, unit in enumerate(units(text)):
-        sequence = [word for word in words(unit.text) if is_content_word(word)]
-        own = frozenset(sequence)
+        sequence = _content_sequence(unit.text)
+        terms = frozenset(sequence)
         if unit.kind == "heading":
-            title, heading = unit.text.strip("# "), heading | own
+            title, heading_terms = unit.text.strip("# "), heading_terms | terms
             continue
         pairs = frozenset(pairwise(sequence))
-        places.append(UnitContext(index, unit, title, own, heading | before, pairs))
-        before = own
-    return tuple(places)
+        contexts.append(UnitContext(index, unit, title, terms, heading_terms | previous, pairs))
+        previous = terms
+    return tuple(contexts)
 
 
-def _weights(question: QuestionType, places: Sequence[UnitContext]) -> dict[str, float]:
-    """How much each word of the question tells the units apart, in sum 1: rare ones tell more."""
-    seen = Counter(word for place in places for word in question.terms & place.own)
-    weights = {word: log(1 + len(places) / (1 + seen[word])) for word in question.terms}
+def _content_sequence(text: str) -> list[str]:
+    return [word for word in words(text) if is_content_word(word)]
+
+
+def _term_weights(question: QuestionType, contexts: Sequence[UnitContext]) -> _Weights:
+    """Returns the weight of each term of the question, 1 in total: the rarer among the units, the higher."""
+    counts = Counter(term for context in contexts for term in question.terms & context.terms)
+    weights = {term: log(1 + len(contexts) / (1 + counts[term])) for term in question.terms}
     total = sum(weights.values()) or 1.0
-    return {word: weight / total for word, weight in weights.items()}
+    return {term: weight / total for term, weight in weights.items()}
 
 
-def _fit(question: QuestionType, place: UnitContext, weights: dict[str, float]) -> float:
-    own = sum(weights[word] for word in question.terms & place.own)
-    near = sum(weights[word] for word in (question.terms & place.near) - place.own)
-    fit = own + NEAR_WEIGHT * near
+def _match_score(question: QuestionType, context: UnitContext, weights: _Weights) -> float:
+    inside = sum(weights[term] for term in question.terms & context.terms)
+    nearby = sum(weights[term] for term in (question.terms & context.near_terms) - context.terms)
+    score = inside + NEAR_WEIGHT * nearby
     if question.pairs:
-        fit += PAIR_WEIGHT * len(question.pairs & place.pairs) / len(question.pairs)
-    if question.wanted != "any" and _WANTED[question.wanted].search(place.unit.text):
-        fit += WANTED_WEIGHT
-    if question.kind == "definition" and own and _is_definition(question, place.unit):
-        fit += DEFINES_WEIGHT
-    return fit
+        score += PAIR_WEIGHT * len(question.pairs & context.pairs) / len(question.pairs)
+    if question.value != "any" and _VALUES[question.value].search(context.unit.text):
+        score += VALUE_WEIGHT
+    if question.kind == "definition" and inside and _is_definition(question, context.unit):
+        score += DEFINITION_WEIGHT
+    return score
 
 
-def _answer_fit(question: QuestionType, place: UnitContext, weights: dict[str, float]) -> float:
-    if place.unit.kind == "table" and question.kind != "comparison":
-        return max(_fit(question, row, weights) for row in _rows(place))
+def _answer_score(question: QuestionType, context: UnitContext, weights: _Weights) -> float:
+    if context.unit.kind == "table" and question.kind != "comparison":
+        return max(_match_score(question, row, weights) for row in _table_rows(context))
     if question.kind == "procedure":
-        return _procedure_fit(question, place, weights)
+        return _procedure_score(question, context, weights)
     if question.kind == "definition":
-        return _definition_fit(question, place, weights)
-    return _fit(question, place, weights)
+        return _definition_score(question, context, weights)
+    return _match_score(question, context, weights)
 
 
-def _definition_fit(question: QuestionType, place: UnitContext, weights: dict[str, float]) -> float:
-    """How well a unit says what a thing is. Of "a ROS 2 node" the book says what a node is: the rest goes without
-    saying."""
-    whole = _is_definition(question, place.unit)
-    defines = whole or _defines_subject(question, place.unit)
-    if defines and not whole:
-        place = replace(place, own=place.own | question.terms)
-    says_what = defines and _says_what(question, place.unit)
-    return _fit(question, place, weights) + DEFINES_WEIGHT * (defines and not whole) + SAYS_WHAT_WEIGHT * says_what
+def _definition_score(question: QuestionType, context: UnitContext, weights: _Weights) -> float:
+    """Returns how well a unit defines. For "a ROS 2 node", a definition of "node" counts as a full match, because a
+    book on ROS 2 does not repeat the rest."""
+    full = _is_definition(question, context.unit)
+    partial = not full and _defines_subject(question, context.unit)
+    if partial:
+        context = replace(context, terms=context.terms | question.terms)
+    names_category = (full or partial) and _names_category(question, context.unit)
+    return _match_score(question, context, weights) + DEFINITION_WEIGHT * partial + CATEGORY_WEIGHT * names_category
 
 
-def _procedure_fit(question: QuestionType, place: UnitContext, weights: dict[str, float]) -> float:
-    """How well a unit tells what to do. A heading names what its steps and its code are good for; the words inside a
-    program say little about that, those of a command much."""
-    heading = content_words(place.heading)
-    steps = bool(_STEP.search(place.unit.text) and question.terms & (place.own | place.near))
-    named = HEADING_WEIGHT * sum(weights[word] for word in question.terms & heading)
-    if place.unit.kind == "code":
-        place = replace(place, own=place.own | heading if steps else heading)
-    elif steps and place.unit.kind == "item":
-        place = replace(place, own=place.own | heading)
-    return _fit(question, place, weights) + STEPS_WEIGHT * steps + named
+def _procedure_score(question: QuestionType, context: UnitContext, weights: _Weights) -> float:
+    """Returns how well a unit says what to do. A heading names the purpose of the steps and code below it; the words
+    in a program say little about its purpose, the words of a shell command say much."""
+    heading_terms = content_words(context.heading)
+    is_step = bool(_STEP.search(context.unit.text) and question.terms & (context.terms | context.near_terms))
+    in_heading = sum(weights[term] for term in question.terms & heading_terms)
+    if context.unit.kind == "code":
+        context = replace(context, terms=context.terms | heading_terms if is_step else heading_terms)
+    elif is_step and context.unit.kind == "item":
+        context = replace(context, terms=context.terms | heading_terms)
+    return _match_score(question, context, weights) + STEP_WEIGHT * is_step + HEADING_WEIGHT * in_heading
 
 
-def _rows(table: UnitContext) -> list[UnitContext]:
-    """The rows of a table, each as if it stood alone below the head."""
-    head, *rows = table.unit.text.splitlines()
-    sequences = [[word for word in words(f"{head}\n{row}") if is_content_word(word)] for row in rows or [""]]
-    return [replace(table, own=frozenset(row), pairs=frozenset(pairwise(row))) for row in sequences]
+def _table_rows(table: UnitContext) -> list[UnitContext]:
+    """Returns each row of a table as a unit, together with the header."""
+    header, *rows = table.unit.text.splitlines()
+    sequences = [_content_sequence(f"{header}\n{row}") for row in rows or [""]]
+    return [replace(table, terms=frozenset(row), pairs=frozenset(pairwise(row))) for row in sequences]
 
 
 def _is_definition(question: QuestionType, unit: Unit) -> bool:
-    """Whether a sentence begins with what was asked for and says what it is."""
-    verb = _DEFINES.search(unit.text)
-    if unit.kind not in ("sentence", "item") or verb is None:
-        return False
-    subject = content_words(unit.text[: verb.start()])
-    return bool(subject) and question.terms <= subject | content_words(unit.text) and bool(question.terms & subject)
+    """Returns whether a sentence contains all terms of the question and starts with one of them before its verb."""
+    subject = _definition_subject(unit)
+    return bool(question.terms & subject) and question.terms <= content_words(unit.text)
 
 
 def _defines_subject(question: QuestionType, unit: Unit) -> bool:
-    """Whether a sentence that says what something is begins with the thing itself and no other."""
-    verb = _DEFINES.search(unit.text)
+    """Returns whether a sentence defines the subject of the question and nothing else."""
+    return question.subject in (subject := _definition_subject(unit)) and subject <= question.terms
+
+
+def _names_category(question: QuestionType, unit: Unit) -> bool:
+    """Returns whether a definition says what the thing is, and has few other terms before its verb."""
+    verb = _DEFINING_VERB.search(unit.text)
+    if verb is None or _EVENT.match(unit.text, verb.end()):
+        return False
+    return len(content_words(unit.text[: verb.start()]) - question.terms) <= CATEGORY_EXTRA_TERMS
+
+
+def _definition_subject(unit: Unit) -> frozenset[str]:
+    """Returns the terms before the defining verb; empty for a unit that defines nothing."""
+    verb = _DEFINING_VERB.search(unit.text)
     if unit.kind not in ("sentence", "item") or verb is None:
-        return False
-    subject = content_words(unit.text[: verb.start()])
-    return question.subject in subject <= question.terms
-
-
-def _says_what(question: QuestionType, unit: Unit) -> bool:
-    """Whether a definition speaks of hardly anything else, and says what it is, not what is done with it."""
-    verb = _DEFINES.search(unit.text)
-    if verb is None or _HAPPENS.match(unit.text, verb.end()):
-        return False
-    return len(content_words(unit.text[: verb.start()]) - question.terms) <= SUBJECT_EXTRA
+        return frozenset()
+    return content_words(unit.text[: verb.start()])

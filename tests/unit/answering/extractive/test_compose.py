@@ -54,11 +54,11 @@ def pick(question: str, *texts: str | Passage) -> list[SelectedUnit]:
 
 
 def said(question: str, *texts: str | Passage) -> list[str]:
-    return [part.place.unit.text for part in pick(question, *texts)]
+    return [part.context.unit.text for part in pick(question, *texts)]
 
 
 def kinds(question: str, *texts: str | Passage) -> list[str]:
-    return [part.place.unit.kind for part in pick(question, *texts)]
+    return [part.context.unit.kind for part in pick(question, *texts)]
 
 
 @pytest.mark.parametrize(
@@ -100,8 +100,8 @@ def test_a_thing_is_defined_although_the_question_also_names_where_it_belongs(qu
 
 def test_a_procedure_leads_with_the_passage_that_has_the_commands() -> None:
     parts = pick("How do I create a workspace?", WORKSPACE, CREATE)
-    assert parts[0].place.unit.text.startswith("Make the directories")
-    assert parts[1].place.unit.kind == "code"
+    assert parts[0].context.unit.text.startswith("Make the directories")
+    assert parts[1].context.unit.kind == "code"
     assert {part.passage.number for part in parts[:2]} == {2}
 
 
@@ -275,4 +275,4 @@ def test_one_passage_without_a_matching_word_still_gives_something() -> None:
 
 def test_passages_without_any_score_are_still_read() -> None:
     parts = compose(classify_question("What is a node?"), [passage(1, 0.0, text="A node is small.")])
-    assert [part.place.unit.text for part in parts] == ["A node is small."]
+    assert [part.context.unit.text for part in parts] == ["A node is small."]

@@ -16,7 +16,7 @@ COMPARED = ("What is the difference between topics and services?", "Topics are s
 SIMULATOR = ("Which simulator does the book use?", "The exercises run in Gazebo [1].")
 WHICH_ONE = (
     "How do I install it?",
-    "That fits several places in the book. Which one do you mean?\n\n- ROS 2 › Installation [1]\n- Gazebo › Setup [2]",
+    "Several lessons match your question. Which one do you mean?\n\n- ROS 2 › Installation [1]\n- Gazebo › Setup [2]",
 )
 
 
@@ -181,7 +181,7 @@ def test_the_name_an_answer_gave_is_carried_after_what_was_asked() -> None:
 
 
 def test_a_refusal_gives_no_topic_but_the_question_does() -> None:
-    refusal = "I couldn't find that information in the book. The closest I have is: Isaac Sim › Sensors [1]."
+    refusal = "I couldn't find that information in the book. The closest sections are: Isaac Sim › Sensors [1]."
     assert searched("tell me more", "What is quantum gravity?", refusal) == "tell me more (quantum gravity)"
 
 

@@ -1,4 +1,4 @@
-"""A question tells what kind of answer it wants."""
+"""A question is classified by the kind of answer it asks for."""
 
 import pytest
 
@@ -60,25 +60,25 @@ QUESTIONS: list[tuple[str, QuestionKind, ValueKind]] = [
 ]
 
 
-@pytest.mark.parametrize(("question", "kind", "wanted"), QUESTIONS)
-def test_a_question_is_known_by_its_kind_and_what_it_wants(
-    question: str, kind: QuestionKind, wanted: ValueKind
+@pytest.mark.parametrize(("question", "kind", "value"), QUESTIONS)
+def test_a_question_is_classified_by_its_kind_and_the_value_it_asks_for(
+    question: str, kind: QuestionKind, value: ValueKind
 ) -> None:
-    found = classify_question(question)
-    assert (found.kind, found.wanted) == (kind, wanted)
+    result = classify_question(question)
+    assert (result.kind, result.value) == (kind, value)
 
 
-@pytest.mark.parametrize(("question", "kind", "wanted"), QUESTIONS)
-def test_capitals_and_blanks_around_it_change_nothing(question: str, kind: QuestionKind, wanted: ValueKind) -> None:
-    found = classify_question(f"  {question.upper()}\n")
-    assert (found.kind, found.wanted) == (kind, wanted)
+@pytest.mark.parametrize(("question", "kind", "value"), QUESTIONS)
+def test_capitals_and_blanks_around_it_change_nothing(question: str, kind: QuestionKind, value: ValueKind) -> None:
+    result = classify_question(f"  {question.upper()}\n")
+    assert (result.kind, result.value) == (kind, value)
 
 
-def test_its_terms_are_the_words_that_carry_meaning() -> None:
+def test_the_terms_are_the_content_words() -> None:
     assert classify_question("How do I create a ROS workspace?").terms == {stem("create"), "ros", stem("workspace")}
 
 
-def test_its_pairs_stand_side_by_side() -> None:
+def test_the_pairs_are_neighbouring_terms() -> None:
     assert (stem("lifecycle"), stem("node")) in classify_question("What is a lifecycle node?").pairs
     assert classify_question("What is a node?").pairs == frozenset()
 
