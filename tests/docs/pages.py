@@ -9,12 +9,12 @@ PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))
 SERVICE_PAGES = sorted((ROOT / "docs" / "service").glob("*.md"))
 ALL_PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
-_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def code_blocks(page: Path) -> list[tuple[str, str]]:
     """(language, text) of each fenced block of a page; the language is empty where none is named."""
-    return _FENCE.findall(page.read_text(encoding="utf-8"))
+    return FENCE.findall(page.read_text(encoding="utf-8"))
 
 
 def snippets(language: str, pages: list[Path] = PAGES) -> list[str]:

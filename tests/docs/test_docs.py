@@ -17,7 +17,7 @@ from bookwise.cli.main import COMMANDS, program
 from bookwise.ingestion.discovery.profile import BookProfile
 from bookwise.settings import FIELDS, env_name
 from tests.architecture.source_code import MODULES, SOURCE, defined_names
-from tests.docs.pages import ALL_PAGES, PAGES, README, ROOT, SERVICE_PAGES, snippets
+from tests.docs.pages import ALL_PAGES, FENCE, PAGES, README, ROOT, SERVICE_PAGES, snippets
 from tests.support.small_books import shelve
 
 COMMAND_LINE = re.compile(r"^(?:\$ |\.venv/bin/)?bookwise (.+)$", re.MULTILINE)
@@ -31,6 +31,8 @@ FOREIGN_FILES = {"conf.py"}  #: Sphinx's
 MODULE_FILE = re.compile(r"[\w./-]+\.py\b")
 DOTTED_NAME = re.compile(r"\bbookwise(?:\.[a-z_]+){2,}\b")
 PACKAGE = re.compile(r"`((?:[a-z_]+/)+)`")
+LINK = re.compile(r"\]\(([^)]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 GLOSSARY_WORD = re.compile(r"^\| \*\*(\w+)\*\* \|", re.MULTILINE)
 
 
@@ -40,6 +42,19 @@ def exists(path: str) -> bool:
     if "/" not in package:
         return any(SOURCE.rglob(package)) or any((ROOT / "docs").glob(package))
     return (ROOT / path).exists() or (SOURCE / package).exists()
+
+
+def leads_somewhere(page: Path, target: str) -> bool:
+    """Whether the file is there, and in a page the heading too."""
+    name, _, anchor = target.partition("#")
+    linked = page.parent / name if name else page
+    return linked.exists() and (not anchor or anchor in anchors(linked))
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as GitHub links to them."""
+    headings = HEADING.findall(FENCE.sub("", page.read_text(encoding="utf-8")))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def is_importable(name: str) -> bool:
@@ -76,12 +91,12 @@ def test_the_readme_shows_both_commands_at_the_top() -> None:
     assert "make test" in top
 
 
-def test_links_between_pages_lead_somewhere() -> None:
+def test_links_between_pages_lead_to_a_file_and_a_heading() -> None:
     broken = [
         f"{page.relative_to(ROOT)} → {target}"
         for page in ALL_PAGES
-        for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8"))
-        if "://" not in target and not (page.parent / target).exists()
+        for target in LINK.findall(page.read_text(encoding="utf-8"))
+        if "://" not in target and not leads_somewhere(page, target)
     ]
     assert broken == []
 
