@@ -8,13 +8,13 @@ import tempfile
 from pathlib import Path
 
 import anyio
-from playwright.async_api import async_playwright
+from playwright.async_api import ViewportSize, async_playwright
 from tests.support.apps import SAMPLE_BOOK
 from tests.support.serve_process import PROGRAM, environment, serving
 
 PICTURE = Path(__file__).parent / "images" / "page.png"
 QUESTIONS = ("What is a node?", "How do I bake bread?")
-SIZE = {"width": 820, "height": 960}
+SIZE = ViewportSize(width=820, height=960)
 
 
 async def ingest(data: Path) -> None:
