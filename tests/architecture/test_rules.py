@@ -49,6 +49,7 @@ PLAIN_WORDS = {
     "told": "summary, or result",
     "trouble": "retry_reason",
 }
+TOOL_DIRECTIVE = re.compile(r"noqa(: *[A-Z0-9, ]+\b)?|type: ignore(\[[a-z-]+\])?")
 LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
 MOST_LATE_IMPORTS = 40
@@ -71,10 +72,10 @@ def report(why: str, places: Iterable[str]) -> str:
 
 
 def has_reason(lines: list[str], statement: ast.stmt) -> bool:
-    """Whether a comment for people ends the statement; what only a tool reads is no reason."""
+    """Whether a comment for people ends the statement. A directive for a tool alone is no reason."""
     spanned = " ".join(lines[statement.lineno - 1 : statement.end_lineno])
-    comments = spanned.partition("#")[2].split("#")
-    return any(comment.strip() and not re.match(r"\s*(noqa|type: ignore)", comment) for comment in comments)
+    comment = spanned.partition("#")[2]
+    return bool(TOOL_DIRECTIVE.sub("", comment).strip(" #-"))
 
 
 def late_imports_without_reason(path: Path) -> list[str]:
@@ -129,6 +130,22 @@ def test_no_two_classes_share_a_name() -> None:
             homes[definition.name.lstrip("_")].append(name_of(path))
     shared = [f"{name}: {', '.join(paths)}" for name, paths in homes.items() if len(paths) > 1]
     assert not shared, report("A name in a traceback must lead to one class. Rename all but one of these.", shared)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("import openai", False),
+        ("import openai  # loads openai: 0.6 s", True),
+        ("import openai  # noqa: F401", False),
+        ("import openai  # type: ignore[import-untyped]", False),
+        ("import openai  # noqa: F401 - loads openai: 0.6 s", True),
+        ("import openai  # type: ignore[import-untyped]  # loads openai: 0.6 s", True),
+    ],
+)
+def test_a_reason_is_a_comment_for_people(line: str, expected: bool) -> None:
+    (statement,) = ast.parse(line).body
+    assert has_reason([line], statement) is expected
 
 
 def test_an_import_inside_a_function_states_its_reason() -> None:
