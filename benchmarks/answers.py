@@ -1,4 +1,4 @@
-"""Answers and refusals on books with known questions: what is answered, what is refused, and what the answer holds.
+"""Answers and refusals on books with known questions: what is answered, what is refused, and how good the answers are.
 
 python -m benchmarks.answers [--data-dir FOLDER] [SET ...]
 """
@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Asked:
+class Result:
     row: Row
     answer: Answer
 
@@ -39,7 +39,7 @@ class Asked:
 
     @property
     def score(self) -> float:
-        """How answerable the question seems: the average similarity that decides."""
+        """The average similarity, which decides between answer and refusal."""
         return self.answer.evidence.confidence.average if isinstance(self.answer, Answered | Refused) else 0.0
 
 
@@ -47,23 +47,23 @@ def rows(path: Path) -> list[Row]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
 
 
-async def asked(kit: AskKit, book_id: str, questions: Sequence[Row]) -> list[Asked]:
-    return [Asked(row, await final(ask(Question(text=row["text"], book_id=book_id), kit))) for row in questions]
+async def ask_all(kit: AskKit, book_id: str, questions: Sequence[Row]) -> list[Result]:
+    return [Result(row, await final(ask(Question(text=row["text"], book_id=book_id), kit))) for row in questions]
 
 
 def area(better: Sequence[float], worse: Sequence[float]) -> float:
-    """Under the ROC curve: how often a better one scores above a worse one."""
+    """Area under the ROC curve: how often a better one scores above a worse one."""
     wins = sum((b > w) + 0.5 * (b == w) for b in better for w in worse)
     return wins / (len(better) * len(worse))
 
 
-def share(found: Sequence[bool]) -> str:
-    return f"{sum(found) / len(found):.3f} of {len(found)}" if found else "none"
+def share(flags: Sequence[bool]) -> str:
+    return f"{sum(flags) / len(flags):.3f} of {len(flags)}" if flags else "none"
 
 
-def holds(answered: Asked) -> bool:
-    said = " ".join(answered.answer.text.lower().split())
-    return any(" ".join(gold.lower().split()) in said for gold in answered.row["answers"])
+def contains_gold(result: Result) -> bool:
+    text = " ".join(result.answer.text.lower().split())
+    return any(" ".join(gold.lower().split()) in text for gold in result.row["answers"])
 
 
 def thread_of(row: Row) -> list[ThreadMessage]:
@@ -75,17 +75,17 @@ def thread_of(row: Row) -> list[ThreadMessage]:
 
 
 async def measure_threads(kit: AskKit, name: str) -> None:
-    """Refusals in threads: of the turns no lesson answers, how many are refused; of the refusals, how many rightly."""
-    counted: dict[str, list[bool]] = {}
+    """Refusals in threads: the recall among unanswerable turns, and the precision among refused turns."""
+    answered_by_kind: dict[str, list[bool]] = {}
     for row in rows(DATA / "evaluation" / name / "queries.jsonl"):
         answer = await final(ask(Question(text=row["text"], book_id=name), kit, history=thread_of(row)))
-        counted.setdefault(row["answerability"], []).append(isinstance(answer, Answered))
-    for kind, answered in sorted(counted.items()):
+        answered_by_kind.setdefault(row["answerability"], []).append(isinstance(answer, Answered))
+    for kind, answered in sorted(answered_by_kind.items()):
         print(f"{name}: {kind.lower()} turns answered {share(answered)}")
-    refused = {kind: answered.count(False) for kind, answered in counted.items()}
-    rightly, wrongly = refused.get("UNANSWERABLE", 0), refused.get("ANSWERABLE", 0) + refused.get("PARTIAL", 0)
-    recall = rightly / max(1, len(counted.get("UNANSWERABLE", [])))
-    print(f"{name}: refusal precision {rightly / max(1, rightly + wrongly):.2f}, recall {recall:.2f}")
+    refused = {kind: answered.count(False) for kind, answered in answered_by_kind.items()}
+    correct, wrong = refused.get("UNANSWERABLE", 0), refused.get("ANSWERABLE", 0) + refused.get("PARTIAL", 0)
+    recall = correct / max(1, len(answered_by_kind.get("UNANSWERABLE", [])))
+    print(f"{name}: refusal precision {correct / max(1, correct + wrong):.2f}, recall {recall:.2f}")
 
 
 async def measure(app: App, name: str) -> None:
@@ -99,31 +99,31 @@ async def measure_questions(kit: AskKit, name: str) -> None:
     folder = DATA / "evaluation" / name
     questions = rows(folder / "queries.jsonl")
     await measure_speed(kit, name)
-    answerable = await asked(kit, name, [row for row in questions if row["answerable"]])
-    foreign = await asked(kit, name, rows(folder / "offtopic_queries.jsonl"))
+    answerable = await ask_all(kit, name, [row for row in questions if row["answerable"]])
+    off_topic = await ask_all(kit, name, rows(folder / "offtopic_queries.jsonl"))
     print(f"{name}: answerable answered {share([a.answered for a in answerable])}")
-    print(f"{name}: off-topic refused {share([not a.answered for a in foreign])}")
+    print(f"{name}: off-topic refused {share([not a.answered for a in off_topic])}")
     with_gold = [a for a in answerable if a.answered] if name == "squad2" else []
     if with_gold:
-        print(f"{name}: answers that hold a gold answer {share([holds(a) for a in with_gold])}")
-    adversarial = await asked(kit, name, [row for row in questions if not row["answerable"]])
+        print(f"{name}: answers that contain a gold answer {share([contains_gold(a) for a in with_gold])}")
+    adversarial = await ask_all(kit, name, [row for row in questions if not row["answerable"]])
     if adversarial:
         auc = area([a.score for a in answerable], [a.score for a in adversarial])
         print(f"{name}: adversarial refused {share([not a.answered for a in adversarial])}; area under ROC {auc:.3f}")
 
 
 async def measure_speed(kit: AskKit, name: str) -> None:
-    """The same answerable questions searched for and answered in turns, both warm."""
+    """The same answerable questions, searched and answered alternately, both warm."""
     texts = [row["text"] for row in rows(DATA / "evaluation" / name / "queries.jsonl") if row["answerable"]][:100]
-    found, answered = [], []
+    search_seconds, answer_seconds = [], []
     for text in texts * 3:
         started = perf_counter()
         await search(SearchQuery(text=text, filter=Filter(book_id=name)), kit.search)
         searched = perf_counter()
         await final(ask(Question(text=text, book_id=name), kit))
-        found.append(searched - started)
-        answered.append(perf_counter() - searched)
-    answer_ms, search_ms = median(answered) * 1e3, median(found) * 1e3
+        search_seconds.append(searched - started)
+        answer_seconds.append(perf_counter() - searched)
+    answer_ms, search_ms = median(answer_seconds) * 1e3, median(search_seconds) * 1e3
     print(f"{name}: answer p50 {answer_ms:.1f} ms, search p50 {search_ms:.1f} ms, ratio {answer_ms / search_ms:.2f}")
 
 

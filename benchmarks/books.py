@@ -1,4 +1,4 @@
-"""Real books as they are: every one is ingested, and every file that is skipped or fails has a reason.
+"""Real books, unchanged: each one is ingested, and each skipped or failed file has a reason.
 
 python -m benchmarks.books
 """
@@ -26,13 +26,13 @@ async def measure(app: App, root: Path) -> None:
     assert all([*rules, *reasons])
     print(
         f"{root.name:20} {discovery.site:13} {job.files_processed:4} lessons {job.chunks_created:5} chunks, "
-        f"left out {dict(rules)}, failed {dict(reasons)}",
+        f"skipped {dict(rules)}, failed {dict(reasons)}",
         flush=True,
     )
 
 
 async def run(data: Path) -> None:
-    # What is counted is files and reasons, so the test embedder does.
+    # Only files and reasons are counted, so the test embedder is enough.
     async with open_app(load_settings(data_dir=data, embedder="hashing")) as app:
         for root in sorted((DATA / "books").iterdir()):
             await measure(app, root)
@@ -40,7 +40,7 @@ async def run(data: Path) -> None:
 
 def main() -> None:
     if not (DATA / "books").exists():
-        print(f"left out: {DATA / 'books'} is not there")
+        print(f"skipped: {DATA / 'books'} does not exist")
         return
     with tempfile.TemporaryDirectory() as scratch:
         anyio.run(run, Path(scratch))

@@ -1,4 +1,4 @@
-"""Share of exact answer spans that lie whole in one chunk.
+"""The share of expected answers that are complete in one chunk.
 
 python -m benchmarks.chunking
 """
@@ -15,23 +15,23 @@ from bookwise.ingestion.pipeline import utc_now
 
 
 def squeezed(text: str) -> str:
-    """Without white space: a span may be wrapped differently, not worded differently."""
+    """The text without white space, because a span may be wrapped differently."""
     return "".join(text.split())
 
 
 def chunks_by_file(root: Path) -> dict[str, list[str]]:
-    found = {}
+    chunks_of_file = {}
     for file in discover(root, book_id="chunking").files:
         lesson = parse(file, read_lesson(root, file))
         chunks = chunk(lesson, ChunkOptions(), revision="", now=utc_now())
-        found[Path(file.source_file).stem] = [squeezed(c.text) for c in chunks]
-    return found
+        chunks_of_file[Path(file.source_file).stem] = [squeezed(c.text) for c in chunks]
+    return chunks_of_file
 
 
 def main() -> None:
     folder = DATA / "evaluation" / "chunking"
     if not folder.exists():
-        print(f"left out: {folder} is not there")
+        print(f"skipped: {folder} does not exist")
         return
     chunks = chunks_by_file(folder / "corpora")
     whole: defaultdict[str, list[bool]] = defaultdict(list)
@@ -40,10 +40,10 @@ def main() -> None:
         for span in question["references"]:
             text = squeezed(span["text"])
             whole[question["corpus"]].append(any(text in c for c in chunks[question["corpus"]]))
-    for corpus, found in sorted(whole.items()):
-        print(f"  {corpus:20} {sum(found) / len(found):.3f}  of {len(found)} spans, {len(chunks[corpus])} chunks")
-    everything = [span for found in whole.values() for span in found]
-    print(f"spans whole in one chunk {sum(everything) / len(everything):.3f}")
+    for corpus, spans in sorted(whole.items()):
+        print(f"  {corpus:20} {sum(spans) / len(spans):.3f}  of {len(spans)} spans, {len(chunks[corpus])} chunks")
+    all_spans = [span for spans in whole.values() for span in spans]
+    print(f"spans complete in one chunk {sum(all_spans) / len(all_spans):.3f}")
 
 
 if __name__ == "__main__":

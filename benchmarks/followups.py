@@ -1,5 +1,5 @@
-"""Follow-ups in threads with known answers: file hit@1, @5 and @10 of the bare question, of the question resolved
-against its thread without a model, and of the stand-alone form a person wrote.
+"""Follow-ups in threads with known answers: file hit@1, @5 and @10 of the question as asked, as resolved by the rules
+without a model, and as rewritten by a person.
 
 python -m benchmarks.followups [--data-dir FOLDER] [SET ...]
 """
@@ -22,7 +22,7 @@ from bookwise.retrieval.search import search
 from bookwise.wiring import App
 
 SETS = ("mtrag-cloud", "mtrag-govt")
-SAID_AT = datetime(2025, 1, 1, tzinfo=UTC)
+SENT_AT = datetime(2025, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
@@ -48,43 +48,43 @@ def turns(name: str) -> list[Turn]:
 
 def _messages(history: Sequence[dict[str, str]]) -> tuple[ThreadMessage, ...]:
     return tuple(
-        ThreadMessage(role="user" if said["role"] == "user" else "assistant", content=said["text"], timestamp=SAID_AT)
-        for said in history
+        ThreadMessage(role="user" if turn["role"] == "user" else "assistant", content=turn["text"], timestamp=SENT_AT)
+        for turn in history
     )
 
 
 async def measure(app: App, name: str) -> None:
     book = DATA / "evaluation" / name / "book"
     await ingest(discover(book, book_id=name), book, app.ingestion_kit)
-    asked = turns(name)
+    questions = turns(name)
     started = perf_counter()
-    resolved = [resolve(turn.text, turn.history) for turn in asked]
-    spent_ms = (perf_counter() - started) * 1e3 / len(asked)
+    resolved = [resolve(turn.text, turn.history) for turn in questions]
+    spent_ms = (perf_counter() - started) * 1e3 / len(questions)
     forms = {
-        "bare question": [turn.text for turn in asked],
-        "resolved": [found.text for found in resolved],
-        "rewritten by a person": [turn.rewrite for turn in asked],
+        "as asked": [turn.text for turn in questions],
+        "resolved": [resolution.text for resolution in resolved],
+        "rewritten by a person": [turn.rewrite for turn in questions],
     }
-    print(f"{name}: {len(asked)} questions, {spent_ms:.2f} ms to resolve one; {_changes(asked, resolved)}")
+    print(f"{name}: {len(questions)} questions, {spent_ms:.2f} ms to resolve one; {_changes(questions, resolved)}")
     for form, texts in forms.items():
-        ranks = [await _rank(app, name, text, turn.gold) for text, turn in zip(texts, asked, strict=True)]
+        ranks = [await _rank(app, name, text, turn.gold) for text, turn in zip(texts, questions, strict=True)]
         print(f"  {form:22} {shares(ranks)}", flush=True)
 
 
-def _changes(asked: Sequence[Turn], resolved: Sequence[Resolved]) -> str:
-    pairs = list(zip(asked, resolved, strict=True))
-    first = sum(found.is_followup for turn, found in pairs if not turn.history)
-    left = [found.is_followup for turn, found in pairs if turn.history and turn.rewrite == turn.text]
+def _changes(questions: Sequence[Turn], resolved: Sequence[Resolved]) -> str:
+    pairs = list(zip(questions, resolved, strict=True))
+    first = sum(resolution.is_followup for turn, resolution in pairs if not turn.history)
+    standalone = [resolution.is_followup for turn, resolution in pairs if turn.history and turn.rewrite == turn.text]
     return (
-        f"{sum(found.is_followup for found in resolved)} changed, of them {first} first questions "
-        f"and {sum(left)} of {len(left)} that the person left as they were"
+        f"{sum(resolution.is_followup for resolution in resolved)} changed, among them {first} first questions "
+        f"and {sum(standalone)} of {len(standalone)} that the person did not change"
     )
 
 
 async def _rank(app: App, name: str, text: str, gold: frozenset[str]) -> int:
-    found = await search(SearchQuery(text=text, filter=Filter(book_id=name), limit=DEEP), app.search_kit)
-    return first_hit([hit.chunk for hit in found.hits], {(file, "") for file in gold}, page)
+    result = await search(SearchQuery(text=text, filter=Filter(book_id=name), limit=DEEP), app.search_kit)
+    return first_hit([hit.chunk for hit in result.hits], {(file, "") for file in gold}, page)
 
 
 if __name__ == "__main__":
-    measure_sets(__doc__, SETS, measure, heading=f"{HITS} by file; ranks count different files")
+    measure_sets(__doc__, SETS, measure, heading=f"{HITS} by file; a rank counts distinct files")

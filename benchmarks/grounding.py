@@ -1,4 +1,4 @@
-"""How well unfaithful answers are told from faithful ones: our check beside 4-gram overlap, on the same answers.
+"""How well unfaithful answers are separated from faithful ones: our check and 4-gram overlap on the same answers.
 
 python -m benchmarks.grounding
 """
@@ -23,7 +23,7 @@ LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Judged:
-    """An answer, what it was given to read, and what people said of it."""
+    """An answer, the contexts it was written from, and the verdict of people."""
 
     response: str
     contexts: tuple[str, ...]
@@ -53,7 +53,7 @@ def mtrag(folder: Path) -> list[Judged]:
 
 
 def labelled(path: Path) -> list[Judged]:
-    """Answers with a clear label; those people disagreed about have none."""
+    """The answers with a label; those that people disagreed about have none."""
     return [
         Judged(response=str(row["response"]), contexts=(str(row["source"]),), faithful=bool(row["grounded"]))
         for row in lines(path)
@@ -88,11 +88,11 @@ def _chunk(text: str) -> Chunk:
 
 
 def ours(judged: Judged) -> Verdict:
-    """The score is the mean support of what is claimed; the verdict is the product's own."""
-    given = passages(judged.contexts)
-    gate = SentenceGate(given)
+    """The score is the mean support of the claims; the verdict is the one that Bookwise uses."""
+    evidence = passages(judged.contexts)
+    gate = SentenceGate(evidence)
     checked: list[CheckedSegment] = [*gate.feed(judged.response), *gate.close()]
-    scores = [support(piece.text, given) for piece in checked if piece.claims]
+    scores = [support(piece.text, evidence) for piece in checked if piece.claims]
     grounded = is_grounded(checked)
     return Verdict(score=sum(scores) / len(scores) if scores else float(grounded), grounded=grounded)
 
@@ -103,14 +103,14 @@ def four_grams(text: str) -> list[tuple[str, ...]]:
 
 
 def overlap(judged: Judged) -> float:
-    """Share of the answer's word 4-grams that a context holds."""
-    there = {gram for context in judged.contexts for gram in four_grams(context)}
-    said = four_grams(judged.response)
-    return sum(gram in there for gram in said) / len(said)
+    """The share of the answer's word 4-grams that occur in a context."""
+    known = {gram for context in judged.contexts for gram in four_grams(context)}
+    grams = four_grams(judged.response)
+    return sum(gram in known for gram in grams) / len(grams)
 
 
 def balanced(judged: Sequence[Judged], grounded: Sequence[bool]) -> float:
-    """Mean of the shares of faithful and of unfaithful answers that are told right."""
+    """The mean of two shares: faithful answers classified correctly, and unfaithful ones."""
     right = {True: 0, False: 0}
     for answer, verdict in zip(judged, grounded, strict=True):
         right[answer.faithful] += verdict == answer.faithful
@@ -119,7 +119,7 @@ def balanced(judged: Sequence[Judged], grounded: Sequence[bool]) -> float:
 
 
 def best_threshold(judged: Sequence[Judged], scores: Sequence[float]) -> tuple[float, float]:
-    """(balanced accuracy, threshold) at the threshold that suits this set best."""
+    """(balanced accuracy, threshold) at the best threshold for this set."""
     return max((balanced(judged, [score >= at for score in scores]), at) for at in set(scores))
 
 
@@ -131,27 +131,25 @@ def roc(judged: Sequence[Judged], scores: Sequence[float]) -> float:
 
 
 def report(name: str, judged: Sequence[Judged]) -> None:
-    began = perf_counter()
+    started = perf_counter()
     verdicts = [ours(answer) for answer in judged]
-    took = (perf_counter() - began) / len(judged) * 1000
+    milliseconds = (perf_counter() - started) / len(judged) * 1000
     scores = [verdict.score for verdict in verdicts]
     grams = [overlap(answer) for answer in judged]
     accuracy, at = best_threshold(judged, grams)
     unfaithful = sum(not answer.faithful for answer in judged)
-    print(f"{name}: {len(judged)} answers, {unfaithful} unfaithful, {took:.1f} ms each")
-    told = balanced(judged, [verdict.grounded for verdict in verdicts])
-    print(f"  ours    balanced accuracy {told:.3f}  AUC {roc(judged, scores):.3f}")
+    print(f"{name}: {len(judged)} answers, {unfaithful} unfaithful, {milliseconds:.1f} ms each")
+    ours_accuracy = balanced(judged, [verdict.grounded for verdict in verdicts])
+    print(f"  ours    balanced accuracy {ours_accuracy:.3f}  AUC {roc(judged, scores):.3f}")
     print(f"  4-gram  balanced accuracy {accuracy:.3f}  AUC {roc(judged, grams):.3f}  (at {at:.2f}, best on this set)")
 
 
 def main() -> None:
     folder = DATA / "evaluation" / "groundedness"
     if not folder.exists():
-        print(f"left out: {folder} is not there")
+        print(f"skipped: {folder} does not exist")
         return
-    print(
-        f"a sentence is supported from {CARRIED}, an answer is grounded from {GROUNDED} of its sentences, on every set"
-    )
+    print(f"all sets: a sentence is supported from {CARRIED}, an answer is grounded if {GROUNDED} of its sentences are")
     loaders: dict[str, Callable[[], list[Judged]]] = {
         "mtrag_human_faithfulness": lambda: mtrag(folder),
         "begin": lambda: labelled(folder / "begin.jsonl"),

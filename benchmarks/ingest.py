@@ -1,4 +1,4 @@
-"""Ingesting a book against the bare embedder on the same chunks: time, memory, and what a second run costs.
+"""Ingesting a book, compared with the bare embedder on the same chunks: time, memory, and the cost of a second run.
 
 python -m benchmarks.ingest [--book FOLDER] [--rounds N]
 """
@@ -24,7 +24,7 @@ def peak_mib() -> float:
 
 
 def bare(texts_file: Path) -> dict[str, float]:
-    """Nothing but the embedder, in its fastest way."""
+    """Only the embedder, in its fastest mode."""
     from bookwise.adapters.embedders.minilm import MiniLM
     from bookwise.settings import load_settings
 
@@ -36,7 +36,7 @@ def bare(texts_file: Path) -> dict[str, float]:
 
 
 async def whole(book: Path, data: Path) -> dict[str, Any]:
-    """The whole road, then again with nothing changed, then with one lesson edited."""
+    """A full ingest, then one without changes, then one after an edit of one lesson."""
     from bookwise.settings import load_settings
     from bookwise.wiring import open_app
 
@@ -79,10 +79,10 @@ def embedding_texts(book: Path) -> list[str]:
 
 
 def child(*arguments: str) -> dict[str, Any]:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "benchmarks.ingest", *arguments], capture_output=True, text=True, check=True
     )
-    result = json.loads(done.stdout.splitlines()[-1])
+    result = json.loads(process.stdout.splitlines()[-1])
     assert isinstance(result, dict)
     return result
 
@@ -122,7 +122,7 @@ def main() -> None:
 
         print(json.dumps(anyio.run(whole, *options.whole)))
     elif not options.book.exists():
-        print(f"left out: {options.book} is not there")
+        print(f"skipped: {options.book} does not exist")
     else:
         compare(options.book, options.rounds)
 

@@ -1,4 +1,4 @@
-"""The command line of a benchmark that runs on evaluation sets: which sets, and where their index is kept."""
+"""The command line of a benchmark on evaluation sets: which sets to run, and where to store their index."""
 
 import argparse
 import tempfile
@@ -15,10 +15,10 @@ Measure = Callable[[App, str], Awaitable[None]]
 
 
 def measure_sets(description: str | None, sets: Sequence[str], measure: Measure, *, heading: str = "") -> None:
-    """Measures the sets that are named on the command line, all of them otherwise; says which are not there."""
+    """Measures the sets named on the command line, by default all. Reports the missing ones."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("sets", nargs="*", default=sets)
-    parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
+    parser.add_argument("--data-dir", type=Path, help="store the index here and reuse it")
     options = parser.parse_args()
     if heading:
         print(heading)
@@ -32,4 +32,4 @@ async def _run(names: Sequence[str], measure: Measure, data: Path) -> None:
             if (DATA / "evaluation" / name).exists():
                 await measure(app, name)
             else:
-                print(f"{name}: left out, {DATA / 'evaluation' / name} is not there")
+                print(f"{name}: skipped, {DATA / 'evaluation' / name} does not exist")

@@ -1,4 +1,4 @@
-"""Retrieval quality on books with known answers: hit@1 and hit@5, by page and by section.
+"""Retrieval quality on books with known answers: hit@1, hit@5 and hit@10, by page and by section.
 
 python -m benchmarks.retrieval [--data-dir FOLDER] [SET ...]
 """
@@ -31,9 +31,9 @@ def section(chunk: Chunk) -> Place:
 
 
 def first_hit(chunks: Sequence[Chunk], gold: set[Place], place: Callable[[Chunk], Place]) -> int:
-    """The rank, counted in different places, of the first right one."""
+    """The rank of the first correct place; a rank counts distinct places."""
     places = list(dict.fromkeys(map(place, chunks)))
-    return next((rank for rank, found in enumerate(places, 1) if found in gold), DEEP + 1)
+    return next((rank for rank, candidate in enumerate(places, 1) if candidate in gold), DEEP + 1)
 
 
 def shares(ranks: list[int]) -> str:
@@ -42,22 +42,24 @@ def shares(ranks: list[int]) -> str:
 
 async def measure(app: App, name: str) -> None:
     queries = "queries_rewrite.jsonl" if name.startswith("mtrag") else "queries.jsonl"
-    wanted = load(name, queries=queries)
-    job = await ingest(discover(wanted.book, book_id=name), wanted.book, app.ingestion_kit)
+    evaluation_set = load(name, queries=queries)
+    job = await ingest(discover(evaluation_set.book, book_id=name), evaluation_set.book, app.ingestion_kit)
     pages, sections = [], []
-    for question in wanted.questions:
-        chunks = await found(app, name, question)
+    for question in evaluation_set.questions:
+        chunks = await chunks_for(app, name, question)
         pages.append(first_hit(chunks, {(file, "") for file in question.pages}, page))
         sections.append(first_hit(chunks, set(question.places), section))
-    count = len(wanted.questions)
+    count = len(evaluation_set.questions)
     print(f"{name:12} {count:4} questions   page {shares(pages)}   section {shares(sections)}", flush=True)
     assert job.files_failed == 0
 
 
-async def found(app: App, name: str, question: Question) -> list[Chunk]:
+async def chunks_for(app: App, name: str, question: Question) -> list[Chunk]:
     query = SearchQuery(text=question.text, filter=Filter(book_id=name), limit=DEEP)
     return [hit.chunk for hit in (await search(query, app.search_kit)).hits]
 
 
 if __name__ == "__main__":
-    measure_sets(__doc__, SETS, measure, heading=f"{HITS}; one setting for all books; ranks count different places")
+    measure_sets(
+        __doc__, SETS, measure, heading=f"{HITS}; one configuration for all books; a rank counts distinct places"
+    )

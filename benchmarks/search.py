@@ -1,5 +1,5 @@
-"""A warm search against the bare query embedding, at 1,000 and 40,000 chunks; a cold `bookwise search` against a bare
-script that loads onnxruntime, the model and the index.
+"""A warm search compared with the bare query embedding, at 1,000 and 40,000 chunks; a cold `bookwise search` compared
+with a bare script that loads onnxruntime, the model and the index.
 
 python -m benchmarks.search
 """
@@ -56,13 +56,13 @@ def sample_lessons() -> list[tuple[Chunk, ...]]:
 
 
 def copies(lessons: list[tuple[Chunk, ...]], count: int) -> Iterator[tuple[Chunk, ...]]:
-    """Lessons with the sample's words in another order, each different, until there are `count` chunks."""
+    """Lessons with the words of the sample in random order, each different, up to `count` chunks."""
     dice = random.Random(1)
-    made = number = 0
-    while made < count:
-        lesson = lessons[number % len(lessons)][: count - made]
+    total = number = 0
+    while total < count:
+        lesson = lessons[number % len(lessons)][: count - total]
         yield tuple(_copy(c, number, dice) for c in lesson)
-        made, number = made + len(lesson), number + 1
+        total, number = total + len(lesson), number + 1
 
 
 def _copy(original: Chunk, number: int, dice: random.Random) -> Chunk:
@@ -128,7 +128,7 @@ def _embedded_lesson(
 
 
 def questions() -> list[str]:
-    """Different questions out of the sample's own headings and sentences."""
+    """Distinct questions built from sentences of the sample."""
     dice = random.Random(3)
     sentences = [
         s for lesson in sample_lessons() for c in lesson for s in c.text.split(". ") if 5 <= len(s.split()) <= 14
@@ -142,11 +142,11 @@ async def warm(count: int) -> None:
         async with open_app(settings) as app:
             await fill(app, count)
         async with open_search(settings) as kit:
-            asked = questions()
-            for text in asked[:20]:
+            texts = questions()
+            for text in texts[:20]:
                 await search(SearchQuery(text=text, filter=Filter(book_id="bench")), kit)
             bare, whole = [], []
-            for text in asked:
+            for text in texts:
                 started = time.perf_counter()
                 kit.embedder._embed_one(text)  # type: ignore[attr-defined]
                 embedded = time.perf_counter()
@@ -160,7 +160,7 @@ async def warm(count: int) -> None:
 
 
 def cold() -> None:
-    """Whole processes from a shell, in turns."""
+    """Complete processes, alternately."""
     from bookwise.adapters.embedders.minilm import FINGERPRINT, built_graph, model_folder
 
     settings = load_settings()

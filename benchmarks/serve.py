@@ -1,6 +1,6 @@
-"""A real `bookwise serve` on the sample book, under load: 100 chats at once against one, 1,000 idle streams with live
-chats beside them, and searches over HTTP against searches in the process. The model is scripted, at 20 tokens
-a second.
+"""A real `bookwise serve` on the sample book under load: 100 concurrent chats compared with one, active chats during
+1,000 idle streams, and searches over HTTP compared with searches in the process. The scripted model writes 20 tokens
+per second.
 
 python -m benchmarks.serve [--idle N] [--hold SECONDS] [--only chats|idle|searches]
 """
@@ -23,10 +23,10 @@ from benchmarks.served import PROGRAM, Service, Talk, request, serving
 
 SAMPLE = Path("examples/physical-ai")
 CHATS = 100
-ALONE = 10  #: chats one after the other, to compare with
-LIVE = 10  #: chats beside the idle streams
-OPENING = 20  #: idle streams that are opened at the same time
-LATEST_PING = 15.0  #: seconds after anything else that was sent
+ALONE = 10  #: sequential chats, for comparison
+LIVE = 10  #: active chats during the idle streams
+OPENING = 20  #: idle streams that are opened concurrently
+LATEST_PING = 15.0  #: seconds after the previous data on the stream
 SEARCHES = 400
 CLIENTS = 4
 QUESTIONS = (
@@ -56,7 +56,7 @@ async def together(service: Service, count: int) -> list[Talk]:
 
 
 async def chats(service: Service) -> Figures:
-    """100 chats at once, and chats one after the other."""
+    """100 concurrent chats, compared with sequential ones."""
     await together(service, CLIENTS)
     alone = [await service.stream(Talk()) for _ in range(ALONE)]
     crowd = await together(service, CHATS)
@@ -73,8 +73,8 @@ async def chats(service: Service) -> Figures:
 
 
 @asynccontextmanager
-async def held_open(service: Service, count: int) -> AsyncIterator[list[tuple[asyncio.Task[Talk], Talk]]]:
-    """So many streams whose model says nothing; left by their readers in the end."""
+async def idle_streams(service: Service, count: int) -> AsyncIterator[list[tuple[asyncio.Task[Talk], Talk]]]:
+    """`count` open streams whose model sends no text; the readers disconnect at the end."""
     streams: list[tuple[asyncio.Task[Talk], Talk]] = []
     turns = asyncio.Semaphore(OPENING)
 
@@ -94,11 +94,11 @@ async def held_open(service: Service, count: int) -> AsyncIterator[list[tuple[as
 
 
 async def idle(service: Service, count: int, hold: float) -> Figures:
-    """Idle streams, and live chats beside them."""
+    """Idle streams, and active chats at the same time."""
     await together(service, LIVE)
     unloaded = await together(service, LIVE) + await together(service, LIVE)
     base = service.memory
-    async with held_open(service, count) as streams:
+    async with idle_streams(service, count) as streams:
         await asyncio.sleep(hold / 2)
         loaded = await together(service, LIVE) + await together(service, LIVE)
         await asyncio.sleep(hold / 2)
@@ -120,16 +120,16 @@ async def idle(service: Service, count: int, hold: float) -> Figures:
 
 
 async def per_second(searched: Callable[[int, str], Awaitable[object]]) -> float:
-    """Searches a second with a few clients at once, warm: the best of three rounds."""
+    """Searches per second with a few concurrent clients, warm: the best of three rounds."""
 
     async def client(number: int, count: int) -> None:
         for turn in range(count):
             await searched(number, QUESTIONS[(number + turn) % len(QUESTIONS)])
 
     async def round_of(count: int) -> float:
-        began = time.perf_counter()
+        started = time.perf_counter()
         await asyncio.gather(*(client(number, count // CLIENTS) for number in range(CLIENTS)))
-        return count / (time.perf_counter() - began)
+        return count / (time.perf_counter() - started)
 
     await round_of(SEARCHES // 4)
     return max([await round_of(SEARCHES) for _ in range(3)])
@@ -169,8 +169,8 @@ async def searches_in_process(data: Path) -> float:
 async def searches(service: Service, in_process: float) -> Figures:
     over_http = await searches_over_http(service)
     return {
-        "a second over HTTP": round(over_http),
-        "a second in process": round(in_process),
+        "per second over HTTP": round(over_http),
+        "per second in process": round(in_process),
         "ratio": round(over_http / in_process, 2),
     }
 
@@ -187,18 +187,18 @@ def show(title: str, figures: Figures) -> None:
 
 def run(options: argparse.Namespace, data: Path) -> Figures:
     subprocess.run([PROGRAM, "--data-dir", str(data), "ingest", str(SAMPLE)], check=True, capture_output=True)
-    wanted, found = options.only or ("chats", "idle", "searches"), Figures()
-    in_process = asyncio.run(searches_in_process(data)) if "searches" in wanted else 0.0
+    requested, figures = options.only or ("chats", "idle", "searches"), Figures()
+    in_process = asyncio.run(searches_in_process(data)) if "searches" in requested else 0.0
     with serving(data) as service:
         parts: dict[str, Callable[[], Awaitable[Figures]]] = {
             "chats": lambda: chats(service),
             "idle": lambda: idle(service, options.idle, options.hold),
             "searches": lambda: searches(service, in_process),
         }
-        for name in wanted:
-            found[name] = asyncio.run(parts[name]())  # type: ignore[arg-type]
-            show(name, found[name])
-    return found
+        for name in requested:
+            figures[name] = asyncio.run(parts[name]())  # type: ignore[arg-type]
+            show(name, figures[name])
+    return figures
 
 
 def main() -> None:

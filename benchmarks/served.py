@@ -1,4 +1,4 @@
-"""A `bookwise serve` process with a scripted model beside it, and readers of its streams that cost next to nothing."""
+"""A `bookwise serve` process with a scripted model, and readers of its streams that use almost no CPU."""
 
 import asyncio
 import json
@@ -18,22 +18,22 @@ PROGRAM = str(Path(sys.executable).parent / "bookwise")
 
 @dataclass
 class Talk:
-    """One question and its stream as the reader saw it; seconds from the request on."""
+    """One question and its stream as the reader saw it; times are seconds since the request."""
 
     mark: str = field(default_factory=lambda: f"mark-{uuid4().int % 10**12}-mark")
     silent: bool = False
     session: str = field(default_factory=lambda: str(uuid4()))
-    opened: asyncio.Event = field(default_factory=asyncio.Event)  #: the book was searched
+    opened: asyncio.Event = field(default_factory=asyncio.Event)  #: set when the search results arrive
     first_event: float = 0.0
     first_content: float = 0.0
-    said: str = ""
+    text: str = ""
     ended: list[str] = field(default_factory=list)
-    sent: list[float] = field(default_factory=list)  #: when anything came
+    sent: list[float] = field(default_factory=list)  #: when any data arrived
 
     @property
     def in_order(self) -> bool:
-        """Whether it ended once, and holds its own mark and nobody else's."""
-        return self.ended == ["done"] and set(re.findall(r"mark-\d+-mark", self.said)) == {self.mark}
+        """Whether it ended once, and contains its own mark and no other."""
+        return self.ended == ["done"] and set(re.findall(r"mark-\d+-mark", self.text)) == {self.mark}
 
     def event(self, name: str, data: bytes, now: float) -> None:
         self.first_event = self.first_event or now
@@ -41,37 +41,37 @@ class Talk:
             self.opened.set()
         if name == "content":
             self.first_content = self.first_content or now
-            self.said += json.loads(data)["delta"]
+            self.text += json.loads(data)["delta"]
         if name in ("done", "error"):
             self.ended.append(name)
 
 
 class Service:
-    """The process, and how to speak to it."""
+    """The process, and requests to it."""
 
     def __init__(self, port: int, pid: int) -> None:
         self._port, self._pid = port, pid
 
     @property
     def memory(self) -> float:
-        """Resident, in MiB."""
-        found = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self._pid}/status").read_text())
-        assert found is not None
-        return int(found[1]) / 1024
+        """Resident memory in MiB."""
+        resident = re.search(r"VmRSS:\s+(\d+) kB", Path(f"/proc/{self._pid}/status").read_text())
+        assert resident is not None
+        return int(resident[1]) / 1024
 
     async def connected(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         return await asyncio.open_connection("127.0.0.1", self._port, limit=2**22)
 
     async def stream(self, talk: Talk) -> Talk:
-        """Asks, and reads to the end. Every frame is a chunk of its own, so its lines are whole."""
-        asked = f"What is a node in ROS 2? {'silence' if talk.silent else talk.mark}"
-        body = {"message": asked, "session_id": talk.session, "similarity_threshold": 0}
+        """Asks, and reads to the end. Each frame is one HTTP chunk, so its lines are complete."""
+        question = f"What is a node in ROS 2? {'silence' if talk.silent else talk.mark}"
+        body = {"message": question, "session_id": talk.session, "similarity_threshold": 0}
         reader, writer = await self.connected()
-        began, name = time.perf_counter(), ""
+        started, name = time.perf_counter(), ""
         try:
             writer.write(request("/chat/stream", body, "close"))
             async for line in reader:
-                now = time.perf_counter() - began
+                now = time.perf_counter() - started
                 if line.startswith(b"event: "):
                     name = line[7:].decode().strip()
                 elif line.startswith(b"data: "):
@@ -83,13 +83,13 @@ class Service:
         return talk
 
     async def keeps(self, talk: Talk) -> bool:
-        """Whether the session holds what the stream said, word for word."""
+        """Whether the session contains exactly the text of the stream."""
         reader, writer = await self.connected()
         writer.write(f"GET /session/{talk.session} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode())
         body = (await reader.read()).partition(b"\r\n\r\n")[2]
         writer.close()
         message = json.loads(body)["messages"][-1]
-        return bool(message.get("complete", True) and message["content"] == talk.said.strip())
+        return bool(message.get("complete", True) and message["content"] == talk.text.strip())
 
 
 def request(path: str, body: object, connection: str = "keep-alive") -> bytes:
@@ -112,12 +112,12 @@ def process(*command: str, **environment: str) -> Iterator[subprocess.Popen[str]
 
 @contextmanager
 def serving(data: Path) -> Iterator[Service]:
-    """The service on a port of its own; its log goes to a file, so that no full pipe stops it."""
+    """The service on a free port. Its log goes to a file, because a full pipe would block it."""
     with process(sys.executable, "-m", "benchmarks.slow_model") as model, (data.parent / "log").open("w+") as log:
         assert model.stdout is not None
         settings = {
             "BOOKWISE_DATA_DIR": str(data),
-            "BOOKWISE_UNSUPPORTED": "mark",  # else the mark of the question would be dropped: it is not in the book
+            "BOOKWISE_UNSUPPORTED": "mark",  # the question's mark is not in the book and would be dropped
             "BOOKWISE_ANSWER_TIMEOUT_SECONDS": "600",
             "OPENAI_API_KEY": "sk-scripted",
             "OPENAI_BASE_URL": f"http://127.0.0.1:{model.stdout.readline().strip()}/v1",
@@ -131,7 +131,7 @@ def serving(data: Path) -> Iterator[Service]:
 
 
 def _port(log: Path, running: subprocess.Popen[bytes]) -> int:
-    while not (found := re.search(r"listens on http://\S+:(\d+)", log.read_text())):
+    while not (address := re.search(r"listens on http://\S+:(\d+)", log.read_text())):
         assert running.poll() is None, log.read_text()
         time.sleep(0.1)
-    return int(found[1])
+    return int(address[1])

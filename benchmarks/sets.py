@@ -1,4 +1,4 @@
-"""Evaluation sets on disk → questions with the places that answer them."""
+"""Evaluation sets on disk → questions, each with the sections that answer it."""
 
 import csv
 import json
@@ -25,7 +25,7 @@ class EvaluationSet:
 
 
 def plain(anchor: str) -> str:
-    """An anchor by its letters and digits: the sets were cut with a simpler slug than the sites use."""
+    """The letters and digits of an anchor: the sets use simpler slugs than the sites."""
     return re.sub(r"[^a-z0-9]", "", anchor.lower())
 
 
@@ -55,7 +55,7 @@ def load(name: str, data: Path = DATA, *, queries: str = "queries.jsonl") -> Eva
     gold: dict[str, set[tuple[str, str]]] = {}
     for row in _rows(folder / "qrels.tsv"):
         gold.setdefault(row["query-id"], set()).add(places[row["corpus-id"]])
-    pages = {query: {file for file, _ in found} for query, found in gold.items()}
+    pages = {query: {file for file, _ in sections} for query, sections in gold.items()}
     if (folder / "qrels_page.tsv").exists():
         pages = {}
         for row in _rows(folder / "qrels_page.tsv"):

@@ -1,5 +1,5 @@
-"""A language model for measuring the service: 20 tokens a second, and one answer for everything, with the question's
-own mark in it. To a question that says `silence` it says nothing, and keeps the line open.
+"""A scripted language model for the load test: 20 tokens per second, and the same answer to every question, with the
+question's own mark in it. If the question contains `silence`, it sends no text and keeps the connection open.
 
 python -m benchmarks.slow_model      prints its port
 """
@@ -30,16 +30,18 @@ async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
     with suppress(ConnectionError, asyncio.IncompleteReadError):
         head = await reader.readuntil(b"\r\n\r\n")
         length = int(re.search(rb"(?i)content-length: (\d+)", head)[1])  # type: ignore[index]
-        asked = json.loads(await reader.readexactly(length))["messages"][-1]["content"].rpartition("USER QUESTION:")[2]
+        question = json.loads(await reader.readexactly(length))["messages"][-1]["content"].rpartition("USER QUESTION:")[
+            2
+        ]
         writer.write(HEAD + event({"role": "assistant", "content": ""}))
-        if "silence" in asked:
-            gone = asyncio.create_task(reader.read())
-            while not gone.done():
+        if "silence" in question:
+            disconnect = asyncio.create_task(reader.read())
+            while not disconnect.done():
                 writer.write(event({"content": ""}))
-                await asyncio.wait([gone], timeout=LINE_SECONDS)
+                await asyncio.wait([disconnect], timeout=LINE_SECONDS)
         else:
-            found = MARK.search(asked)
-            for token in tokens(ANSWER.format(mark=found[0] if found else "nobody")):
+            mark = MARK.search(question)
+            for token in tokens(ANSWER.format(mark=mark[0] if mark else "no mark")):
                 await asyncio.sleep(1 / TOKENS_PER_SECOND)
                 writer.write(event({"content": token}))
             writer.write(event({}, "stop") + b"data: [DONE]\n\n")

@@ -1,7 +1,6 @@
-"""The examples of the service's pages run as they stand, against a real service."""
+"""The examples on the service's pages run unchanged against a real service."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -13,21 +12,21 @@ import anyio
 import pytest
 
 from bookwise.wiring import open_app
+from tests.docs.pages import SERVICE_PAGES, code_blocks
 from tests.support.serve_process import serving
 from tests.support.small_book import BOOK, settings_for
 
 pytestmark = pytest.mark.anyio
 
-PAGES = sorted((Path(__file__).parents[2] / "docs" / "service").glob("*.md"))
-FENCE = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LANGUAGES = ("sh", "python")
 
 
 def examples(page: Path) -> list[tuple[str, str]]:
-    return FENCE.findall(page.read_text(encoding="utf-8"))
+    return [(language, text) for language, text in code_blocks(page) if language in LANGUAGES]
 
 
 def script_of(page: Path, folder: Path) -> str:
-    """All examples of a page in their order, in one shell: what one sets, the next one uses."""
+    """All examples of a page in order, in one shell, so that a later one can use what an earlier one sets."""
     lines = ["set -euo pipefail"]
     for number, (language, text) in enumerate(examples(page)):
         lines.append(f"echo '--- example {number + 1} ({language})' >&2")
@@ -42,7 +41,7 @@ def script_of(page: Path, folder: Path) -> str:
 
 @asynccontextmanager
 async def environment(tmp_path: Path, small_book: Path) -> AsyncIterator[dict[str, str]]:
-    """A service that wants a key, and the variables the pages name."""
+    """A service that requires a key, and the variables that the pages use."""
     data = tmp_path / "data"
     shutil.copytree(small_book, data)
     async with open_app(settings_for(data)) as app:
@@ -54,7 +53,7 @@ async def environment(tmp_path: Path, small_book: Path) -> AsyncIterator[dict[st
 
 @pytest.fixture
 def curl() -> None:
-    """Fails in CI and skips at a desk where the program is missing."""
+    """Without the program: fails in CI, skips elsewhere."""
     if shutil.which("curl") is None:
         if os.environ.get("CI"):
             pytest.fail("curl is not installed")
@@ -63,28 +62,28 @@ def curl() -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("curl")
-async def test_every_example_of_the_service_works_as_it_stands(tmp_path: Path, small_book: Path) -> None:
+async def test_every_example_on_the_service_pages_works(tmp_path: Path, small_book: Path) -> None:
     async with environment(tmp_path, small_book) as variables:
-        for page in PAGES:
+        for page in SERVICE_PAGES:
             command = ["bash", "-c", script_of(page, tmp_path)]
             with anyio.fail_after(120):
-                done = await anyio.run_process(command, env=variables, cwd=tmp_path, check=False)
-            told = f"{page.name}\n{done.stderr.decode()}\n{done.stdout.decode()}"
-            assert done.returncode == 0, told
-            assert done.stdout.strip(), told
+                run = await anyio.run_process(command, env=variables, cwd=tmp_path, check=False)
+            output = f"{page.name}\n{run.stderr.decode()}\n{run.stdout.decode()}"
+            assert run.returncode == 0, output
+            assert run.stdout.strip(), output
 
 
-def test_every_page_shows_a_command_and_a_program_that_fail_when_the_service_refuses() -> None:
-    assert len(PAGES) >= 8
-    for page in PAGES:
-        found = examples(page)
-        assert {language for language, _ in found} == {"sh", "python"}, page.name
-        for _, text in found:
+def test_every_page_has_a_command_and_a_program_and_curl_fails_on_an_error_status() -> None:
+    assert len(SERVICE_PAGES) >= 8
+    for page in SERVICE_PAGES:
+        blocks = examples(page)
+        assert {language for language, _ in blocks} == set(LANGUAGES), page.name
+        for _, text in blocks:
             assert text.count("curl ") == text.count("curl --fail-with-body "), page.name
 
 
-def test_an_example_that_is_refused_is_noticed(tmp_path: Path) -> None:
+def test_an_example_that_fails_fails_the_script(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("```sh\ncurl --fail-with-body -sS http://127.0.0.1:9/ | cat\n```\n")
-    done = subprocess.run(["bash", "-c", script_of(page, tmp_path)], capture_output=True, check=False)
-    assert done.returncode != 0
+    run = subprocess.run(["bash", "-c", script_of(page, tmp_path)], capture_output=True, check=False)
+    assert run.returncode != 0

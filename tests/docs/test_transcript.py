@@ -1,0 +1,61 @@
+"""The transcript in the README is what the program prints."""
+
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import README, ROOT, snippets
+from tests.support.serve_process import PROGRAM
+
+COMMAND = re.compile(r"^\$ bookwise (.+)\n((?:(?!^\$ ).*\n)*)", re.MULTILINE)
+DURATION = re.compile(r"\b[\d.]+ (ms|s|min)\b")
+SCORE = re.compile(r"\b[01]\.\d\d\b")
+TOLERANCE = 0.02  #: of a score: processors differ in the last bits of a vector
+
+
+def transcript() -> list[tuple[str, str]]:
+    """(arguments, output) of each command in the README's only console block."""
+    (text,) = snippets("console", [README])
+    return COMMAND.findall(text)
+
+
+def output_of(arguments: str, data: Path) -> str:
+    environment = {"BOOKWISE_DATA_DIR": str(data), "HOME": os.environ.get("HOME", str(data))}
+    command = [PROGRAM, *shlex.split(arguments)]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def normalised(output: str) -> str:
+    """Without what differs from run to run: durations, scores, and where a line is wrapped."""
+    return " ".join(SCORE.sub("SCORE", DURATION.sub("DURATION", output)).split())
+
+
+def scores(output: str) -> list[float]:
+    return [float(score) for score in SCORE.findall(output)]
+
+
+@pytest.mark.slow
+def test_the_transcript_in_the_readme_is_real(tmp_path: Path) -> None:
+    for arguments, expected in transcript():
+        output = output_of(arguments, tmp_path / "data")
+        assert normalised(output) == normalised(expected), (
+            f"The README must show this:\n$ bookwise {arguments}\n{output}"
+        )
+        assert scores(output) == pytest.approx(scores(expected), abs=TOLERANCE), output
+
+
+def test_the_transcript_shows_an_ingest_an_answer_and_a_refusal() -> None:
+    (ingest, _), (ask, answer), (_, refusal) = transcript()
+    assert ingest.startswith("ingest ")
+    assert ask.startswith("ask ")
+    assert "[1]" in answer
+    assert "couldn't find" in refusal
+
+
+def test_only_durations_scores_and_wrapping_may_differ() -> None:
+    assert normalised("confidence high (0.92) · 13 ms\n") == normalised("confidence  high\n(0.93) · 7 ms")
+    assert normalised("A node is active. [3]") != normalised("A node is active. [4]")
