@@ -17,6 +17,7 @@ from bookwise.domain.jobs import Changes, IngestionJob, IngestionMode, Unreadabl
 from bookwise.ingestion.discover import Discovery, discover
 from bookwise.ingestion.pipeline import failure, open_job, run_job
 from bookwise.ingestion.plan import changes
+from bookwise.operations.books import sweep_removed_books
 from bookwise.settings import foreign_environment
 from bookwise.wiring import App, local_copy
 
@@ -72,6 +73,13 @@ class JobRunner:
                 job = await self._opened(book_id, mode, source)
             self._begin(job)
         return job
+
+    @asynccontextmanager
+    async def pause_opening(self, book_id: str) -> AsyncIterator[None]:
+        """No job opens inside the block. A job of the book whose end could not be recorded is failed first."""
+        async with self._opening:
+            await self._bury_lost(book_id)
+            yield
 
     async def resume_jobs(self) -> None:
         """Runs what an earlier holder of the data folder left queued or running; what broke off too often fails."""
@@ -239,6 +247,7 @@ async def open_job_runner(app: App) -> AsyncIterator[JobRunner]:
     async with anyio.create_task_group() as tasks:
         runner = JobRunner(app, tasks)
         try:
+            await sweep_removed_books(app)
             await runner.resume_jobs()
             yield runner
         finally:

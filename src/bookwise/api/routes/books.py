@@ -1,14 +1,17 @@
-"""GET /books: the books a caller may see, and which of them a request is about."""
+"""GET /books, DELETE /books/{book_id}; and which book a request is about."""
 
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 
-from bookwise.api.auth.access import Reader, VisibleBooks
+from bookwise.api.auth.access import Admin, Reader, VisibleBooks, require_book
+from bookwise.api.problems import documented
 from bookwise.api.state import ServiceState, state_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
 from bookwise.domain.books import Book
+from bookwise.operations.books import RemoveBook
 from bookwise.retrieval.select_book import select_book
 from bookwise.schemas.wire import Shape, UtcTime
 
@@ -44,6 +47,15 @@ async def books(request: Request, caller: Reader) -> BooksResponse:
     """The books you may ask about."""
     service = state_of(request)
     return BooksResponse(books=tuple([await _listed(book, service) for book in await visible(service, caller).books()]))
+
+
+@router.delete("/books/{book_id}", status_code=204, summary="Remove a book", responses=documented(404, 409, 507))
+async def remove(book_id: Annotated[str, Path(max_length=64)], request: Request, caller: Admin) -> None:
+    """Removes a book and its chunks from the index. Its sessions and jobs stay."""
+    require_book(caller, book_id)
+    state = state_of(request)
+    async with state.runner.pause_opening(book_id):
+        await RemoveBook(book_id=book_id).run(state.app)
 
 
 async def _listed(book: Book, service: ServiceState) -> ListedBook:

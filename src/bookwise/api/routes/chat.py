@@ -9,7 +9,7 @@ from fastapi import APIRouter, Body, Request, Response
 from bookwise.answering.ask import final
 from bookwise.answering.converse import converse
 from bookwise.api.answer_log import ChatTurn, log_answer
-from bookwise.api.auth.access import Reader, require_book
+from bookwise.api.auth.access import Reader
 from bookwise.api.auth.rate_limit import limiter_of
 from bookwise.api.idempotency import IdempotentRoute
 from bookwise.api.problems import documented
@@ -145,7 +145,7 @@ async def _thread(asked: ChatRequest, caller: Caller, service: ServiceState) -> 
             return await threads.create(book_id=book.id, owner=caller.owner, thread_id=asked.session_id)
         except Conflict:  # begun by the same caller a moment ago, or somebody else's: then it is not found again
             thread = await threads.thread(asked.session_id, owner=caller.owner)
-    require_book(caller, thread.book_id)
+    await book_for(caller, thread.book_id, service)  # it may have been removed since
     if asked.book_id not in (None, thread.book_id):
         raise InvalidInput(
             f"This session is about the book {thread.book_id!r}, not {asked.book_id!r}.",
