@@ -333,7 +333,7 @@ class SearchResponse(BookShape):
 
     query: str
     results: tuple[SearchResultItem, ...]
-    total_found: int = Field(ge=0)
+    total_found: int = Field(ge=0, description="Number of results; at most `limit`.")
     hardware_tier_filter: int
     module_filter: str | None = None
     book_id: str
@@ -344,6 +344,8 @@ class SearchResponse(BookShape):
         scores = [result.score for result in self.results]
         if scores != sorted(scores, reverse=True):
             raise ValueError("results must be ordered by score")
+        if self.total_found != len(self.results):
+            raise ValueError("total_found must be the number of results")
         return self
 
     @classmethod
@@ -352,7 +354,7 @@ class SearchResponse(BookShape):
         return cls(
             query=found.query.text,
             results=tuple(SearchResultItem.of(hit) for hit in found.hits),
-            total_found=found.total_found,
+            total_found=len(found.hits),
             hardware_tier_filter=found.query.filter.hardware_tier,
             module_filter=found.query.filter.module,
             book_id=found.query.filter.book_id,

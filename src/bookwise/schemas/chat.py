@@ -1,5 +1,6 @@
 """The public shapes of the chat service: request, response, thread, retrieval, confidence."""
 
+import json
 import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -7,7 +8,15 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import Field, StrictBool, StringConstraints, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StringConstraints,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from bookwise.answering.evidence.confidence import level_of
 from bookwise.domain.answers import QUESTION_MAX, Answer, EngineName, Level, Passage, Question
@@ -18,6 +27,7 @@ from bookwise.schemas.retrieval import TOP_K_MAX, ChunkMetadata, ConfidenceMetri
 from bookwise.schemas.wire import UUID4, SessionId, Shape, Similarity, Timestamp, UtcTime, iso, new_id, now, shortened
 
 DISPLAY_MAX = 500
+METADATA_MAX = 4_000
 
 __all__ = [
     "ChatRequest",
@@ -31,6 +41,19 @@ __all__ = [
 ]
 
 OptionalSessionId: TypeAlias = Annotated[SessionId, WithJsonSchema({"anyOf": [UUID4, {"type": "null"}]})]
+
+
+def _small_object(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        size = len(json.dumps(value))
+    except RecursionError:
+        raise ValueError("has too many levels") from None
+    if size > METADATA_MAX:
+        raise ValueError(f"must have at most {METADATA_MAX:,} characters as JSON; it has {size:,}")
+    return value
+
+
+ThreadMetadata: TypeAlias = Annotated[dict[str, Any], AfterValidator(_small_object)]
 MessageText: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUESTION_MAX)]
 
 
@@ -41,21 +64,29 @@ class ChatRequest(Shape):
     session_id: OptionalSessionId = Field(default_factory=new_id)
     stream: StrictBool = False
     top_k: int = Field(default=5, ge=1, le=TOP_K_MAX, strict=True)
-    similarity_threshold: Similarity = Field(default=0.7, strict=True)
-    book_id: str | None = None
-    engine: EngineName | None = None
+    similarity_threshold: Similarity | None = Field(
+        default=None,
+        strict=True,
+        description="Ignore passages below this calibrated similarity. Default: decide as `bookwise ask` does.",
+    )
+    book_id: str | None = Field(default=None, description="Default: the session's book, or the only or default book.")
+    engine: EngineName | None = Field(default=None, description="Default: the configured engine.")
+    metadata: ThreadMetadata | None = Field(
+        default=None, description=f"Stored with a new session, at most {METADATA_MAX:,} characters of JSON."
+    )
 
     @field_validator("session_id", mode="before")
     @classmethod
     def _null_means_a_new_thread(cls, value: Any) -> Any:
         return new_id() if value is None else value
 
-    def question(self, default_book_id: str) -> Question:
+    def question(self, default_book_id: str, *, default_threshold: float = 0.0) -> Question:
+        threshold = self.similarity_threshold
         return Question(
             text=self.message,
             book_id=self.book_id or default_book_id,
             top_k=self.top_k,
-            threshold=self.similarity_threshold,
+            threshold=default_threshold if threshold is None else threshold,
             engine=self.engine,
         )
 
@@ -93,8 +124,8 @@ class Source(Shape):
         )
 
 
-def _usual_outcome(known: dict[str, Any]) -> Outcome:
-    return "answered" if known.get("should_answer") else "refused"
+def _default_outcome(fields: dict[str, Any]) -> Outcome:
+    return "answered" if fields.get("should_answer") else "refused"
 
 
 class ChatResponse(Shape):
@@ -107,7 +138,7 @@ class ChatResponse(Shape):
     timestamp: Timestamp = Field(default_factory=lambda: iso(now()))
     confidence_level: Level
     should_answer: bool
-    outcome: Outcome = Field(default_factory=_usual_outcome)
+    outcome: Outcome = Field(default_factory=_default_outcome)
     reason: str | None = Field(default=None, description="Why it was refused, blocked or cut off.")
     metrics: ConfidenceMetrics | None = None
     grounding: GroundingReport | None = None
@@ -125,46 +156,48 @@ class ChatResponse(Shape):
             raise ValueError(
                 f"confidence_level cannot be {self.confidence_level!r} at a confidence of {self.confidence}"
             )
-        if self.outcome == "answered" and not self.should_answer:
-            raise ValueError("nothing is answered when should_answer is false")
+        if (self.outcome == "answered") != self.should_answer:
+            raise ValueError(f"should_answer cannot be {self.should_answer} when the outcome is {self.outcome!r}")
         if self.outcome == "answered" and not self.sources:
-            raise ValueError("an answer names its sources")
+            raise ValueError("an answer must have sources")
+        if self.outcome in ("refused", "blocked") and self.sources:
+            raise ValueError(f"a response that is {self.outcome} has no sources")
         return self
 
     @model_validator(mode="after")
     def _agrees_with_the_metrics(self) -> Self:
+        """Confidence and level are those of the metrics. A question that was not answered although the passages
+        sufficed (the language model refused, or the question is ambiguous) has none."""
         if self.metrics is None:
             return self
-        pairs = {
-            "confidence": (self.confidence, self.metrics.average_similarity),
-            "confidence_level": (self.confidence_level, self.metrics.confidence_level),
-            "should_answer": (self.should_answer, self.metrics.should_answer),
-        }
-        for name, (mine, computed) in pairs.items():
-            if mine != computed:
-                raise ValueError(f"{name} is {mine!r}, but the metrics say {computed!r}")
+        expected: tuple[float, Level] = (self.metrics.average_similarity, self.metrics.confidence_level)
+        if self.outcome != "answered" and self.metrics.should_answer:
+            expected = (0.0, "insufficient")
+        for name, value in zip(("confidence", "confidence_level"), expected, strict=True):
+            if getattr(self, name) != value:
+                raise ValueError(f"{name} is {getattr(self, name)!r}, but by the metrics it must be {value!r}")
         return self
 
     @classmethod
     def of(cls, answer: Answer, *, session_id: str, answer_id: str | None = None, at: datetime | None = None) -> Self:
-        told = summarize_answer(answer)
-        confidence = told.confidence
+        summary = summarize_answer(answer)
+        confidence = summary.confidence
         return cls(
-            response=told.text,
+            response=summary.text,
             confidence=confidence.average,
-            sources=tuple(Source.of(c.passage, quote=c.quote) for c in told.citations),
+            sources=tuple(Source.of(c.passage, quote=c.quote) for c in summary.citations),
             session_id=session_id,
             timestamp=iso(at or now()),
             confidence_level=confidence.level,
             should_answer=confidence.should_answer,
-            outcome=told.outcome,
-            reason=told.reason,
-            metrics=ConfidenceMetrics.of(confidence),
-            grounding=told.grounding,
-            disclaimer=told.disclaimer,
-            nearest=tuple(Source.of(passage) for passage in told.nearest),
-            degraded=told.meta.degraded,
-            truncated=told.meta.truncated,
+            outcome=summary.outcome,
+            reason=summary.reason,
+            metrics=ConfidenceMetrics.of(summary.retrieval_confidence),
+            grounding=summary.grounding,
+            disclaimer=summary.disclaimer,
+            nearest=tuple(Source.of(passage) for passage in summary.nearest),
+            degraded=summary.meta.degraded,
+            truncated=summary.meta.truncated,
             answer_id=answer_id,
         )
 

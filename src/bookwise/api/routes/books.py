@@ -11,8 +11,9 @@ from bookwise.api.state import ServiceState, state_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
 from bookwise.domain.books import Book
+from bookwise.domain.errors import NotFound
+from bookwise.library import book_for as select_book_and_module
 from bookwise.operations.books import RemoveBook
-from bookwise.retrieval.select_book import select_book
 from bookwise.schemas.wire import Shape, UtcTime
 
 router = APIRouter(tags=["books"], route_class=StrictRoute)
@@ -45,8 +46,8 @@ class BooksResponse(Shape):
 @router.get("/books", summary="List the books")
 async def books(request: Request, caller: Reader) -> BooksResponse:
     """The books you may ask about."""
-    service = state_of(request)
-    return BooksResponse(books=tuple([await _listed(book, service) for book in await visible(service, caller).books()]))
+    state = state_of(request)
+    return BooksResponse(books=tuple([await _listed(book, state) for book in await visible(state, caller).books()]))
 
 
 @router.delete("/books/{book_id}", status_code=204, summary="Remove a book", responses=documented(404, 409, 507))
@@ -58,9 +59,9 @@ async def remove(book_id: Annotated[str, Path(max_length=64)], request: Request,
         await RemoveBook(book_id=book_id).run(state.app)
 
 
-async def _listed(book: Book, service: ServiceState) -> ListedBook:
-    records = await service.app.catalog.records(book.id)
-    moments: list[datetime] = [moment for moment in await service.app.catalog.last_ingested(book.id) if moment]
+async def _listed(book: Book, state: ServiceState) -> ListedBook:
+    records = await state.app.catalog.records(book.id)
+    moments: list[datetime] = [moment for moment in await state.app.catalog.last_ingested(book.id) if moment]
     return ListedBook(
         id=book.id,
         title=book.title,
@@ -74,10 +75,16 @@ async def _listed(book: Book, service: ServiceState) -> ListedBook:
     )
 
 
-def visible(service: ServiceState, caller: Caller) -> VisibleBooks:
-    return VisibleBooks(service.app.catalog, caller)
+def visible(state: ServiceState, caller: Caller) -> VisibleBooks:
+    return VisibleBooks(state.app.catalog, caller)
 
 
-async def book_for(caller: Caller, book_id: str | None, service: ServiceState) -> Book:
-    """The named book, the only one, or the default one, among those the caller may see."""
-    return await select_book(visible(service, caller), book_id)
+async def book_for(caller: Caller, book_id: str | None, state: ServiceState, *, module: str | None = None) -> Book:
+    """The named book, the only one, or the default one, among those the caller may see.
+
+    Raises `InvalidInput` when the book has no such module.
+    """
+    try:
+        return await select_book_and_module(visible(state, caller), book_id, module)
+    except NotFound as error:
+        raise NotFound(error.message, advice="GET /books lists the books.") from None

@@ -28,7 +28,7 @@ router = APIRouter(prefix="/chat", tags=["chat"], route_class=IdempotentRoute)
 EXAMPLES = {
     "first": {
         "summary": "A first question; the answer names its session",
-        "value": {"message": "How do ROS 2 nodes communicate?", "similarity_threshold": 0.5},
+        "value": {"message": "How do ROS 2 nodes communicate?"},
     },
     "follow-up": {
         "summary": "A follow-up in the same session",
@@ -125,7 +125,7 @@ async def _conversation(
             f"The engine {asked.engine!r} is not set up here.", advice=f"Use {', '.join(service.kit.engines)}."
         )
     thread = await _thread(asked, caller, service)
-    question = asked.question(thread.book_id)
+    question = asked.question(thread.book_id, default_threshold=service.settings.agent_score_threshold)
     asking = ChatTurn(question=question, owner=caller.owner, thread_id=thread.id, answer_id=answer_id)
     threads = service.app.threads
     talk = converse(question, thread.id, kit=service.kit, threads=threads, owner=caller.owner, answer_id=answer_id)
@@ -142,7 +142,9 @@ async def _thread(asked: ChatRequest, caller: Caller, service: ServiceState) -> 
     except NotFound:
         book = await book_for(caller, asked.book_id, service)
         try:
-            return await threads.create(book_id=book.id, owner=caller.owner, thread_id=asked.session_id)
+            return await threads.create(
+                book_id=book.id, owner=caller.owner, thread_id=asked.session_id, metadata=asked.metadata
+            )
         except Conflict:  # begun by the same caller a moment ago, or somebody else's: then it is not found again
             thread = await threads.thread(asked.session_id, owner=caller.owner)
     await book_for(caller, thread.book_id, service)  # it may have been removed since
@@ -150,5 +152,10 @@ async def _thread(asked: ChatRequest, caller: Caller, service: ServiceState) -> 
         raise InvalidInput(
             f"This session is about the book {thread.book_id!r}, not {asked.book_id!r}.",
             advice="Leave session_id out to begin a new one.",
+        )
+    if asked.metadata is not None and asked.metadata != thread.metadata:
+        raise InvalidInput(
+            "The metadata of a session is set by its first request and cannot be changed.",
+            advice="Leave metadata out, or leave session_id out to start a new session.",
         )
     return thread

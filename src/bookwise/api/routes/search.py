@@ -71,7 +71,7 @@ async def search(
         raise InvalidInput(f"text has {len(wanted.text):,} characters; at most {QUESTION_MAX:,} are read.")
     service = state_of(request)
     named = wanted.book_id if "book_id" in wanted.model_fields_set else None
-    book = await book_for(caller, named, service)
+    book = await book_for(caller, named, service, module=wanted.module_filter)
     found = await find(wanted.model_copy(update={"book_id": book.id}).query(), service.app.search_kit)
     if service.telemetry:
         service.telemetry.searched(found)

@@ -1,5 +1,7 @@
 """/session/{id}: what a stored thread holds, page by page, and its end."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
@@ -9,6 +11,7 @@ from bookwise.api.auth.access import Reader
 from bookwise.api.problems import documented
 from bookwise.api.state import state_of
 from bookwise.api.strict_json import StrictRoute
+from bookwise.domain.errors import NotFound
 from bookwise.schemas.chat import ConversationThread, Message
 from bookwise.schemas.wire import SessionId, Shape
 
@@ -33,7 +36,8 @@ class HistoryResponse(Shape):
 async def session(session_id: SessionId, request: Request, caller: Reader) -> ConversationThread:
     """The thread with its newest messages, at most 50."""
     threads = state_of(request).app.threads
-    return ConversationThread.of(await threads.thread(session_id, owner=caller.owner))
+    with _session_advice(session_id):
+        return ConversationThread.of(await threads.thread(session_id, owner=caller.owner))
 
 
 @router.get("/{session_id}/history", summary="Page through a session", responses=documented(404))
@@ -46,7 +50,8 @@ async def history(
 ) -> HistoryResponse:
     """All messages of the thread, page by page."""
     threads = state_of(request).app.threads
-    messages = await threads.history(session_id, owner=caller.owner, limit=MESSAGES_MAX)
+    with _session_advice(session_id):
+        messages = await threads.history(session_id, owner=caller.owner, limit=MESSAGES_MAX)
     return HistoryResponse(
         session_id=session_id,
         messages=tuple(map(Message.of, messages[offset : offset + limit])),
@@ -59,4 +64,16 @@ async def history(
 @router.delete("/{session_id}", status_code=204, summary="Delete a session", responses=documented(404, 507))
 async def remove(session_id: SessionId, request: Request, caller: Reader) -> None:
     """Deletes the thread with everything in it, for good."""
-    await state_of(request).app.threads.remove(session_id, owner=caller.owner)
+    with _session_advice(session_id):
+        await state_of(request).app.threads.remove(session_id, owner=caller.owner)
+
+
+@contextmanager
+def _session_advice(session_id: str) -> Iterator[None]:
+    """A missing thread in the words of this API: it has sessions, and no list of them."""
+    try:
+        yield
+    except NotFound:
+        raise NotFound(
+            f"There is no session {session_id}.", advice="POST /chat/run starts a session and returns its session_id."
+        ) from None
