@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from bookwise.schemas.books import SearchResponse
+from bookwise.schemas.search import SearchResponse
 from tests.support.apps import ingested, write_book
 from tests.support.http_service import Opened
 from tests.support.small_book import BOOK

@@ -1,4 +1,4 @@
-"""The public shapes of the chat service: request, response, thread, retrieval, confidence."""
+"""Public JSON objects of the chat API: request, response, source, session."""
 
 import json
 import operator
@@ -23,8 +23,31 @@ from bookwise.domain.answers import QUESTION_MAX, Answer, EngineName, Level, Pas
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Role, Thread, ThreadMessage
 from bookwise.schemas import locations
 from bookwise.schemas.answers import GroundingReport, Outcome, summarize_answer
-from bookwise.schemas.retrieval import TOP_K_MAX, ChunkMetadata, ConfidenceMetrics, RetrievalResult, require_decision
-from bookwise.schemas.wire import UUID4, SessionId, Shape, Similarity, Timestamp, UtcTime, iso, new_id, now, shortened
+from bookwise.schemas.retrieval import (
+    METRICS_EXAMPLE,
+    TOP_K_MAX,
+    ChunkMetadata,
+    ConfidenceMetrics,
+    RetrievalResult,
+    require_decision,
+)
+from bookwise.schemas.wire import (
+    EXAMPLE_ANSWER_ID,
+    EXAMPLE_BOOK_ID,
+    EXAMPLE_SESSION_ID,
+    EXAMPLE_TIME,
+    UUID4,
+    SessionId,
+    Shape,
+    Similarity,
+    Timestamp,
+    UtcTime,
+    examples,
+    iso,
+    new_id,
+    now,
+    shortened,
+)
 
 DISPLAY_MAX = 500
 METADATA_MAX = 4_000
@@ -58,7 +81,12 @@ MessageText: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True,
 
 
 class ChatRequest(Shape):
-    """A reader's question."""
+    """A question."""
+
+    model_config = examples(
+        {"message": "How do ROS 2 nodes communicate?"},
+        {"message": "And how do I start one?", "session_id": EXAMPLE_SESSION_ID},
+    )
 
     message: MessageText
     session_id: OptionalSessionId = Field(default_factory=new_id)
@@ -77,7 +105,7 @@ class ChatRequest(Shape):
 
     @field_validator("session_id", mode="before")
     @classmethod
-    def _null_means_a_new_thread(cls, value: Any) -> Any:
+    def _new_session_for_null(cls, value: Any) -> Any:
         return new_id() if value is None else value
 
     def question(self, default_book_id: str, *, default_threshold: float = 0.0) -> Question:
@@ -91,8 +119,25 @@ class ChatRequest(Shape):
         )
 
 
+SOURCE_EXAMPLE: dict[str, Any] = {
+    "chunk_text": "A node is a process that performs computation. Nodes communicate over topics.",
+    "similarity_score": 0.84,
+    "chapter": "ROS 2",
+    "section": "What a node is",
+    "url": "https://book.example/ros2/nodes#what-a-node-is",
+    "chunk_index": 0,
+    "number": 1,
+    "chunk_id": "5b0b4b0e-93e1-5a2c-8f0e-3c1d2b7a9e10",
+    "quote": "A node is a process that performs computation.",
+    "page_title": "Nodes",
+    "cosine": 0.61,
+}
+
+
 class Source(Shape):
-    """A passage, as shown beside an answer."""
+    """A passage of the book."""
+
+    model_config = examples(SOURCE_EXAMPLE)
 
     chunk_text: str = Field(max_length=DISPLAY_MAX)
     similarity_score: Similarity
@@ -100,9 +145,9 @@ class Source(Shape):
     section: str
     url: str
     chunk_index: int = Field(ge=0)
-    number: int | None = Field(default=None, ge=1, description="The [n] in the answer.")
+    number: int | None = Field(default=None, ge=1, description="The [n] that cites it in the answer.")
     chunk_id: str = ""
-    quote: str = Field(default="", description="The words of the passage that carry the answer.")
+    quote: str = Field(default="", description="The words of the passage that support the answer.")
     page_title: str = ""
     cosine: float | None = Field(default=None, ge=-1.001, le=1.001)
 
@@ -128,28 +173,52 @@ def _default_outcome(fields: dict[str, Any]) -> Outcome:
     return "answered" if fields.get("should_answer") else "refused"
 
 
+ANSWER_EXAMPLE: dict[str, Any] = {
+    "response": "A node is a process that performs computation. [1]",
+    "confidence": METRICS_EXAMPLE["average_similarity"],
+    "sources": [SOURCE_EXAMPLE],
+    "session_id": EXAMPLE_SESSION_ID,
+    "timestamp": EXAMPLE_TIME,
+    "confidence_level": METRICS_EXAMPLE["confidence_level"],
+    "should_answer": True,
+    "outcome": "answered",
+    "reason": None,
+    "metrics": METRICS_EXAMPLE,
+    "grounding": {"supported": 1.0, "unsupported": [], "unsupported_citations": 0},
+    "disclaimer": None,
+    "nearest": [],
+    "degraded": None,
+    "truncated": False,
+    "answer_id": EXAMPLE_ANSWER_ID,
+}
+
+
 class ChatResponse(Shape):
-    """An answer with its confidence and its sources."""
+    """An answer or a refusal. Outcome, decision, confidence and sources always agree."""
+
+    model_config = examples(ANSWER_EXAMPLE)
 
     response: Annotated[str, Field(pattern=r"\S")]
-    confidence: Similarity
+    confidence: Similarity = Field(
+        description="Average similarity of the passages; 0 when passages that suffice led to no answer."
+    )
     sources: tuple[Source, ...]
     session_id: SessionId
     timestamp: Timestamp = Field(default_factory=lambda: iso(now()))
     confidence_level: Level
-    should_answer: bool
+    should_answer: bool = Field(description="True exactly when `outcome` is `answered`.")
     outcome: Outcome = Field(default_factory=_default_outcome)
-    reason: str | None = Field(default=None, description="Why it was refused, blocked or cut off.")
-    metrics: ConfidenceMetrics | None = None
+    reason: str | None = Field(default=None, description="Why the question was refused, blocked or cut off.")
+    metrics: ConfidenceMetrics | None = Field(default=None, description="Figures of the retrieved passages.")
     grounding: GroundingReport | None = None
     disclaimer: str | None = None
-    nearest: tuple[Source, ...] = Field(default=(), description="Close passages of a refusal; they claim nothing.")
+    nearest: tuple[Source, ...] = Field(default=(), description="The closest passages to a refused question.")
     degraded: str | None = Field(default=None, description="Why the configured engine could not answer.")
     truncated: bool = False
-    answer_id: str | None = Field(default=None, description="By which whoever asked may rate it (POST /feedback).")
+    answer_id: str | None = Field(default=None, description="Pass it to POST /feedback to rate the answer.")
 
     @model_validator(mode="after")
-    def _agrees_with_itself(self) -> Self:
+    def _check_decision(self) -> Self:
         require_decision(self.should_answer, self.confidence_level)
         possible = {level_of(self.confidence, count) for count in range(TOP_K_MAX + 1)}
         if self.confidence_level not in possible:
@@ -165,7 +234,7 @@ class ChatResponse(Shape):
         return self
 
     @model_validator(mode="after")
-    def _agrees_with_the_metrics(self) -> Self:
+    def _check_metrics(self) -> Self:
         """Confidence and level are those of the metrics. A question that was not answered although the passages
         sufficed (the language model refused, or the question is ambiguous) has none."""
         if self.metrics is None:
@@ -202,8 +271,14 @@ class ChatResponse(Shape):
         )
 
 
+MESSAGES_EXAMPLE: list[dict[str, Any]] = [
+    {"role": "user", "content": "What is a node?", "timestamp": EXAMPLE_TIME},
+    {"role": "assistant", "content": ANSWER_EXAMPLE["response"], "timestamp": EXAMPLE_TIME, "confidence": 0.84},
+]
+
+
 class Message(Shape):
-    """One turn of a thread."""
+    """One message of a session."""
 
     role: Role
     content: str
@@ -213,9 +288,9 @@ class Message(Shape):
     details: dict[str, Any] = Field(default_factory=dict, exclude_if=operator.not_)
 
     @model_validator(mode="after")
-    def _only_answers_are_rated(self) -> Self:
+    def _check_confidence(self) -> Self:
         if self.role == "user" and self.confidence is not None:
-            raise ValueError("only a message of the assistant has a confidence")
+            raise ValueError("only an assistant message has a confidence")
         return self
 
     @classmethod
@@ -231,7 +306,19 @@ class Message(Shape):
 
 
 class ConversationThread(Shape):
-    """A stored dialogue: its newest messages, in order."""
+    """A session with its newest messages, oldest first."""
+
+    model_config = examples(
+        {
+            "thread_id": EXAMPLE_SESSION_ID,
+            "messages": MESSAGES_EXAMPLE,
+            "created_at": EXAMPLE_TIME,
+            "updated_at": EXAMPLE_TIME,
+            "topic_summary": None,
+            "metadata": {"user_id": "user123"},
+            "book_id": EXAMPLE_BOOK_ID,
+        }
+    )
 
     thread_id: SessionId = Field(default_factory=new_id)
     messages: tuple[Message, ...] = Field(default=(), max_length=LIVE_MESSAGES_MAX)
@@ -244,7 +331,7 @@ class ConversationThread(Shape):
     archived: bool = Field(default=False, exclude_if=operator.not_)
 
     @model_validator(mode="after")
-    def _takes_turns_in_time(self) -> Self:
+    def _check_messages(self) -> Self:
         for before, after in pairwise(self.messages):
             if before.role == after.role:
                 raise ValueError("messages must alternate between user and assistant")
@@ -256,7 +343,7 @@ class ConversationThread(Shape):
     def of(cls, thread: Thread) -> Self:
         return cls(
             thread_id=thread.id,
-            messages=tuple(Message.of(message) for message in _in_time(thread.messages)),
+            messages=tuple(Message.of(message) for message in _in_order(thread.messages)),
             created_at=thread.created_at,
             updated_at=thread.updated_at,
             topic_summary=thread.topic_summary,
@@ -267,8 +354,9 @@ class ConversationThread(Shape):
         )
 
 
-def _in_time(messages: Iterable[ThreadMessage]) -> Iterator[ThreadMessage]:
-    """A server's clock that was set back must not make a thread unreadable: no message is before its predecessor."""
+def _in_order(messages: Iterable[ThreadMessage]) -> Iterator[ThreadMessage]:
+    """The messages with timestamps that never decrease: a server clock that was set back must not make a session
+    unreadable."""
     latest: datetime | None = None
     for message in messages:
         latest = max(latest or message.timestamp, message.timestamp)

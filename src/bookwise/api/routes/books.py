@@ -1,4 +1,4 @@
-"""GET /books, DELETE /books/{book_id}; and which book a request is about."""
+"""GET /books, DELETE /books/{book_id}: list and remove books. Also selects the book of a request."""
 
 from datetime import datetime
 from typing import Annotated
@@ -14,19 +14,21 @@ from bookwise.domain.books import Book
 from bookwise.domain.errors import NotFound
 from bookwise.library import book_for as select_book_and_module
 from bookwise.operations.books import RemoveBook
-from bookwise.schemas.wire import Shape, UtcTime
+from bookwise.schemas.wire import EXAMPLE_BOOK_ID, EXAMPLE_TIME, Shape, UtcTime, examples
 
 router = APIRouter(tags=["books"], route_class=StrictRoute)
 
 
 class ListedModule(Shape):
+    """A part of a book that a search can be limited to."""
+
     name: str
     title: str
     aliases: tuple[str, ...]
 
 
 class ListedBook(Shape):
-    """A book, and how much of it can be searched."""
+    """A book, with the number of its searchable lessons and chunks."""
 
     id: str
     title: str
@@ -40,18 +42,40 @@ class ListedBook(Shape):
 
 
 class BooksResponse(Shape):
+    """The books a caller may see."""
+
+    model_config = examples(
+        {
+            "books": [
+                {
+                    "id": EXAMPLE_BOOK_ID,
+                    "title": "Physical AI",
+                    "language": "en",
+                    "base_url": "https://book.example",
+                    "modules": [{"name": "ros2", "title": "ROS 2", "aliases": []}],
+                    "embedder": "all-MiniLM-L6-v2",
+                    "lessons": 29,
+                    "chunks": 214,
+                    "last_ingested": EXAMPLE_TIME,
+                }
+            ]
+        }
+    )
+
     books: tuple[ListedBook, ...]
 
 
 @router.get("/books", summary="List the books")
 async def books(request: Request, caller: Reader) -> BooksResponse:
-    """The books you may ask about."""
+    """Returns the books you can ask about."""
     state = state_of(request)
     return BooksResponse(books=tuple([await _listed(book, state) for book in await visible(state, caller).books()]))
 
 
 @router.delete("/books/{book_id}", status_code=204, summary="Remove a book", responses=documented(404, 409, 507))
-async def remove(book_id: Annotated[str, Path(max_length=64)], request: Request, caller: Admin) -> None:
+async def remove(
+    book_id: Annotated[str, Path(max_length=64, description="Book id.")], request: Request, caller: Admin
+) -> None:
     """Removes a book and its chunks from the index. Its sessions and jobs stay."""
     require_book(caller, book_id)
     state = state_of(request)
