@@ -194,7 +194,7 @@ async def test_an_answer_goes_out_even_when_it_cannot_be_noted(
         assert (await ask(opened))["outcome"] == "answered"
         seen = await exchange(opened.app, "/chat/stream", json.dumps({"message": VALVE}).encode())
     assert seen.events[-1].name == "done"
-    assert [record.message for record in caplog.records].count("answer.not-noted") == 2
+    assert [record.message for record in caplog.records].count("answer.not-logged") == 2
 
 
 async def test_where_questions_are_not_kept_only_their_words_are_missing(tmp_path: Path, small_book: Path) -> None:

@@ -55,7 +55,7 @@ async def by_mcp(opened: Opened, text: str) -> str:
         kit=opened.service.kit,
         caller=ANYONE,
         settings=opened.service.settings,
-        note=lambda events, question, caller: events,
+        log=lambda events, question, caller: events,
     )
     return str((await tools.ask(AskArguments(question=text)))["outcome"])
 

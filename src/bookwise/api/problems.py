@@ -275,7 +275,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def titles(status: int) -> str:
-    return "; ".join(title for known, title in TYPES.values() if known == status) or HTTPStatus(status).phrase
+    return "; ".join(title for its_status, title in TYPES.values() if its_status == status) or HTTPStatus(status).phrase
 
 
 def example(slug: str, status: int) -> dict[str, Any]:

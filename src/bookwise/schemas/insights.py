@@ -11,7 +11,7 @@ from bookwise.domain.books import Book
 from bookwise.domain.journal import COMMENT_MAX, AskedOutcome, AskedQuestion, Thumb
 from bookwise.schemas.wire import EXAMPLE_ANSWER_ID, Shape, Similarity, UtcTime, examples
 
-SHOWN_MAX = 50  #: entries of each list
+LIST_MAX = 50  #: entries of each list
 
 
 class Feedback(Shape):
@@ -79,9 +79,9 @@ class MostAskedLesson(Shape):
     count: int = Field(ge=1)
 
     @classmethod
-    def of(cls, asked: AskedLesson) -> Self:
-        lesson = asked.lesson
-        return cls(lesson_id=lesson.lesson_id, title=lesson.title, url=lesson.url, count=asked.count)
+    def of(cls, entry: AskedLesson) -> Self:
+        lesson = entry.lesson
+        return cls(lesson_id=lesson.lesson_id, title=lesson.title, url=lesson.url, count=entry.count)
 
 
 class DislikedAnswer(Shape):
@@ -93,8 +93,8 @@ class DislikedAnswer(Shape):
     asked_at: UtcTime
 
     @classmethod
-    def of(cls, asked: AskedQuestion) -> Self:
-        return cls(question=asked.question, comment=asked.comment, outcome=asked.outcome, asked_at=asked.asked_at)
+    def of(cls, entry: AskedQuestion) -> Self:
+        return cls(question=entry.question, comment=entry.comment, outcome=entry.outcome, asked_at=entry.asked_at)
 
 
 class RatingFigures(Shape):
@@ -161,23 +161,23 @@ class InsightsResponse(Shape):
     by_day: tuple[DayFigures, ...] = Field(description="One entry for every day, oldest first.")
 
     @classmethod
-    def of(cls, book: Book, found: Insights) -> Self:
-        ratings = found.ratings
+    def of(cls, book: Book, insights: Insights) -> Self:
+        ratings = insights.ratings
         share = None if ratings.share_up is None else round(ratings.share_up, 4)
         return cls(
             book_id=book.id,
             title=book.title,
-            days=found.days,
-            truncated=found.truncated,
-            totals=QuestionFigures.of(found.totals),
+            days=insights.days,
+            truncated=insights.truncated,
+            totals=QuestionFigures.of(insights.totals),
             ratings=RatingFigures(up=ratings.up, down=ratings.down, share_up=share),
-            unanswered=_groups(found, "unanswered"),
-            low_confidence=_groups(found, "low-confidence"),
-            lessons=tuple(map(MostAskedLesson.of, found.lessons[:SHOWN_MAX])),
-            disliked=tuple(map(DislikedAnswer.of, found.disliked[:SHOWN_MAX])),
-            by_day=tuple(map(DayFigures.of_day, found.by_day)),
+            unanswered=_groups(insights, "unanswered"),
+            low_confidence=_groups(insights, "low-confidence"),
+            lessons=tuple(map(MostAskedLesson.of, insights.lessons[:LIST_MAX])),
+            disliked=tuple(map(DislikedAnswer.of, insights.disliked[:LIST_MAX])),
+            by_day=tuple(map(DayFigures.of_day, insights.by_day)),
         )
 
 
-def _groups(found: Insights, kind: GapKind) -> tuple[QuestionGroup, ...]:
-    return tuple([QuestionGroup.of(gap) for gap in found.gaps if gap.kind == kind][:SHOWN_MAX])
+def _groups(insights: Insights, kind: GapKind) -> tuple[QuestionGroup, ...]:
+    return tuple([QuestionGroup.of(gap) for gap in insights.gaps if gap.kind == kind][:LIST_MAX])
