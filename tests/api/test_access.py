@@ -187,7 +187,7 @@ async def strangers(site: Site) -> dict[str, dict[str, Any]]:
 
 async def test_without_a_key_that_works_every_route_says_401_and_nothing_else(site: Site) -> None:
     patient = AuthThrottle(per_window=1_000_000)  # so many tries from one address would be refused unread
-    site.opened.app.state.service = replace(site.opened.service, strangers=patient)
+    site.opened.app.state.service = replace(site.opened.service, auth_throttle=patient)
     for who, headers in (await strangers(site)).items():
         for call in KEYED:
             answer = await site.ask(call, headers)

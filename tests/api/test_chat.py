@@ -11,7 +11,7 @@ import pytest
 from bookwise.answering.converse import converse
 from bookwise.schemas.chat import ChatResponse
 from tests.support.apps import ingested, write_book
-from tests.support.http_service import Opened, http_service
+from tests.support.http_service import Opened, events_in, http_service
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import refuses, says
 from tests.support.small_book import BOOK, question, settings_for
@@ -37,7 +37,7 @@ async def test_an_answer_has_every_field_and_cites_the_book(opened: Opened) -> N
 
 async def test_a_question_outside_the_book_is_refused_politely(opened: Opened) -> None:
     answer = (await opened.client.post("/chat/run", json={"message": "Who won the world cup in 1998?"})).json()
-    assert answer["outcome"] == "refused"
+    assert (answer["outcome"], answer["reason"]) == ("refused", "not-in-the-book")
     assert (answer["should_answer"], answer["sources"]) == (False, [])
 
 
@@ -167,3 +167,49 @@ async def test_the_words_of_a_question_are_in_the_log_only_where_that_is_asked_f
         answer = await opened.client.post("/chat/run", json={"message": VALVE})
     assert answer.status_code == 200
     assert any("irrigation" in str(vars(record)) for record in caplog.records) is wanted
+
+
+async def test_a_threshold_of_the_request_is_honoured(opened: Opened) -> None:
+    strict = (await opened.client.post("/chat/run", json={"message": VALVE, "similarity_threshold": 1.0})).json()
+    assert (strict["outcome"], strict["metrics"]["num_chunks"]) == ("refused", 0)
+
+
+async def test_a_refusal_of_the_language_model_is_a_refusal_in_every_field(tmp_path: Path, small_book: Path) -> None:
+    declines = "I couldn't find that information in the book"
+    async with (
+        scripted(says(declines), says(declines), says(declines)) as model,
+        http_service(settings_for(tmp_path / "data", model_url=model.url), small_book) as opened,
+    ):
+        told = (await opened.client.post("/chat/run", json={"message": VALVE})).json()
+        streamed = await opened.client.post("/chat/stream", json={"message": VALVE})
+        done = events_in(streamed.text)[-1].data
+        completion = {"model": "bookwise", "messages": [{"role": "user", "content": VALVE}]}
+        facts = (await opened.client.post("/v1/chat/completions", json=completion)).json()["bookwise"]
+        thread = (await opened.client.get(f"/session/{told['session_id']}")).json()
+    for response in (told, done):
+        assert (response["outcome"], response["reason"]) == ("refused", "not-in-the-book")
+        assert (response["should_answer"], response["sources"]) == (False, [])
+        assert (response["confidence"], response["confidence_level"]) == (0.0, "insufficient")
+        assert response["metrics"]["should_answer"], "the passages sufficed; the model declined all the same"
+    assert (facts["outcome"], facts["confidence"]) == ("refused", "insufficient")
+    assert thread["messages"][1]["confidence"] == 0.0
+
+
+METADATA = {"user_id": "user123", "tags": ["ros2", "urdf"]}
+
+
+async def test_metadata_of_the_first_request_is_kept_with_the_session(opened: Opened) -> None:
+    first = await opened.client.post("/chat/run", json={"message": VALVE, "metadata": METADATA})
+    session = first.json()["session_id"]
+    assert (await opened.client.get(f"/session/{session}")).json()["metadata"] == METADATA
+    for metadata in ({}, {"metadata": METADATA}):
+        again = {"message": VALVE, "session_id": session, **metadata}
+        assert (await opened.client.post("/chat/run", json=again)).status_code == 200
+    changed = {"message": VALVE, "session_id": session, "metadata": {"user_id": "another"}}
+    assert (await opened.client.post("/chat/run", json=changed)).status_code == 422
+
+
+@pytest.mark.parametrize("metadata", [[], "tags", 7, {"note": "x" * 4_000}])
+async def test_metadata_is_a_small_object(opened: Opened, metadata: object) -> None:
+    refused = await opened.client.post("/chat/run", json={"message": VALVE, "metadata": metadata})
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "#/metadata")

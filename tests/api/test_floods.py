@@ -47,8 +47,8 @@ def counting(opened: Opened, time: StoppedTime | None = None) -> Counted:
     """Counts the look-ups from now on."""
     service = opened.service
     keys = Counted(service.keys)
-    strangers = AuthThrottle(clock=time.clock) if time else service.strangers
-    opened.app.state.service = replace(service, app=replace(service.app, keys=keys), strangers=strangers)
+    throttle = AuthThrottle(clock=time.clock) if time else service.auth_throttle
+    opened.app.state.service = replace(service, app=replace(service.app, keys=keys), auth_throttle=throttle)
     return keys
 
 
@@ -96,7 +96,7 @@ async def test_a_client_that_repeats_its_bad_key_costs_one_look_up(guarded: Open
 async def test_a_flood_of_bad_keys_takes_bounded_memory(guarded: Opened) -> None:
     for number in range(300):
         await from_address(guarded, f"2001:db8::{number:x}", bearing(wrong(number % 7)))
-    assert guarded.service.strangers.remembered == 1 + 7
+    assert guarded.service.auth_throttle.remembered == 1 + 7
 
 
 async def test_no_header_gives_a_flood_another_address(guarded: Opened) -> None:

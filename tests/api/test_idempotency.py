@@ -325,7 +325,7 @@ async def test_a_response_that_cannot_be_kept_is_sent_all_the_same(
     opened.app.state.service = replace(opened.service, app=replace(opened.service.app, responses=Forgetful()))
     assert (await post(opened)).status_code == 200
     assert (await post(opened, body={**ASKED, "book_id": "absent"})).status_code == 404
-    assert [record.message for record in caplog.records].count("response.not-kept") == 2
+    assert [record.message for record in caplog.records].count("response.not-stored") == 2
 
 
 async def test_what_is_older_than_a_day_is_forgotten_while_the_service_runs(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import openai
 import pytest
 from agents import Agent, OpenAIChatCompletionsModel, RunConfig, Runner
 
-from bookwise.api.routes.openai import CompletionRequest, below
+from bookwise.api.routes.openai import CompletionRequest, source_list
 from bookwise.domain.answers import Answered, AnswerMeta, Citation, Grounding
 from bookwise.schemas.answers import summarize_answer
 from tests.support.apps import ingested, write_book
@@ -162,7 +162,7 @@ async def test_an_error_tells_openais_client_what_is_wrong_and_where(tmp_path: P
         with pytest.raises(openai.NotFoundError, match=r"There is no book 'absent'\. Ingest the book first") as absent:
             await said(client, user(SENSOR), model="absent")
         assert (absent.value.type, absent.value.code, absent.value.param) == ("not-found", "not-found", None)
-        with pytest.raises(openai.AuthenticationError, match="This API key does not work"):
+        with pytest.raises(openai.AuthenticationError, match="This API key is not valid"):
             await said(client.with_options(api_key="wrong"), user(SENSOR))
         with pytest.raises(openai.APIStatusError, match=r"larger than 524,288 bytes") as large:
             await said(client, user("x" * 600_000))
@@ -344,7 +344,7 @@ def test_titles_and_addresses_from_a_book_cannot_break_out_of_the_list() -> None
         disclaimer="Check it.",
         meta=AnswerMeta(engine="extractive"),
     )
-    listed = below(summarize_answer(answer))
+    listed = source_list(summarize_answer(answer))
     assert "*Check it.*" in listed
     assert "javascript:alert" not in listed
     assert r"\](javascript:x) \<b\>\*loud\*" in listed

@@ -103,6 +103,7 @@ class Described:
             "parent_doc_id": hit["parent_doc_id"],
             "job_id": 1,
             "model": BOOK,
+            "book_id": BOOK,
             **session,
         }
         rating = {"answer_id": answer["answer_id"], "thumb": "up"}

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from bookwise.schemas.books import SearchResponse
+from bookwise.schemas.search import SearchResponse
 from tests.support.apps import ingested, write_book
 from tests.support.http_service import Opened
 from tests.support.small_book import BOOK
@@ -37,6 +37,24 @@ async def test_a_search_finds_the_place_best_first(opened: Opened) -> None:
 async def test_a_filter_narrows_the_search(opened: Opened) -> None:
     answer = await opened.client.post("/search", json={"text": "irrigation valve opens", "module_filter": "motion"})
     assert {hit["module"] for hit in answer.json()["results"]} == {"motion"}
+
+
+async def test_a_module_that_the_book_does_not_have_is_named_with_those_it_has(opened: Opened) -> None:
+    answer = await opened.client.post("/search", json={"text": "irrigation valve", "module_filter": "wheels"})
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation")
+    assert "'wheels'" in answer.json()["detail"]
+    assert "motion, water" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(("limit", "found"), [(2, 2), (20, 8)])
+async def test_the_total_counts_the_results(opened: Opened, limit: int, found: int) -> None:
+    answer = (await opened.client.post("/search", json={"text": "irrigation valve", "limit": limit})).json()
+    assert answer["total_found"] == len(answer["results"]) == found
+
+
+async def test_a_book_that_is_not_there_is_looked_up_in_the_list_of_books(opened: Opened) -> None:
+    answer = await opened.client.post("/search", json={"text": "irrigation valve", "book_id": "absent"})
+    assert (answer.status_code, answer.json()["advice"]) == (404, "GET /books lists the books.")
 
 
 @pytest.mark.parametrize(

@@ -66,3 +66,10 @@ async def test_somebody_elses_session_looks_like_none(locked: Opened, method: st
     told = [{k: v for k, v in answer.json().items() if k != "request_id"} for answer in (foreign, none)]
     assert str(told[0]).replace(session, absent) == str(told[1])
     assert (await locked.client.get(f"/session/{session}", headers=mine)).status_code == 200
+
+
+@pytest.mark.parametrize(("method", "path"), [("GET", ""), ("GET", "/history"), ("DELETE", "")])
+async def test_a_session_that_is_not_there_is_advised_to_begin_one(empty: Opened, method: str, path: str) -> None:
+    missing = (await empty.client.request(method, f"/session/{uuid4()}{path}")).json()
+    assert missing["status"] == 404
+    assert missing["advice"] == "POST /chat/run starts a session and returns its session_id."

@@ -272,7 +272,7 @@ async def test_the_streams_a_key_may_have_open_are_counted(tmp_path: Path, small
 
 
 def streaming(opened: Opened, frames: AsyncGenerator[Frame]) -> EventStream:
-    return EventStream(frames, ending=error_frame, service=opened.service)
+    return EventStream(frames, ending=error_frame, state=opened.service)
 
 
 async def sent(response: EventStream) -> Exchange:

@@ -271,9 +271,9 @@ async def test_what_a_killed_service_has_announced_misleads_nobody(tmp_path: Pat
 
 
 def test_a_service_that_listens_to_the_world_is_reached_on_this_machine() -> None:
-    from bookwise.api.serve import NEAR
+    from bookwise.api.serve import LOCAL_HOSTS
 
-    assert (NEAR["0.0.0.0"], NEAR["[::]"]) == ("127.0.0.1", "[::1]")
+    assert (LOCAL_HOSTS["0.0.0.0"], LOCAL_HOSTS["[::]"]) == ("127.0.0.1", "[::1]")
 
 
 def free_port() -> int:

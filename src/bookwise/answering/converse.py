@@ -76,6 +76,8 @@ async def _save(message: ThreadMessage, thread_id: str, *, threads: ThreadStore,
 def assistant_message(answer: Answer) -> ThreadMessage:
     """Returns the message that a thread stores for an answer."""
     confidence = answer.evidence.confidence.average if isinstance(answer, Answered | Refused) else None
+    if isinstance(answer, Refused) and answer.evidence.confidence.should_answer:
+        confidence = 0.0  # the passages sufficed, and still there is no answer to trust
     complete = not isinstance(answer, Interrupted)
     return _message(answer.text, confidence=confidence, complete=complete, details=_details(answer))
 

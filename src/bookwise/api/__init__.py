@@ -1,1 +1,1 @@
-"""The HTTP face: requests into the two roads, answers and problems back out."""
+"""The HTTP service."""

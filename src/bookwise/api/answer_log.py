@@ -1,4 +1,4 @@
-"""Answers on their way to their readers → figures for the operator and notes for the author."""
+"""Answers → metrics and traces for the operator, and a journal entry for the author."""
 
 import logging
 from collections.abc import AsyncGenerator
@@ -16,7 +16,7 @@ from bookwise.domain.journal import AskedOutcome, AskedQuestion, QuotedLesson
 from bookwise.schemas.answers import AnswerSummary, summarize_answer
 from bookwise.schemas.wire import new_id, now
 
-NOTE_SECONDS = 5.0  #: no reader waits longer for a note
+LOG_SECONDS = 5.0  #: longest time that a reader waits for the journal
 READER_LEFT, SHUTTING_DOWN = "reader-left", "shutting-down"
 
 logger = logging.getLogger("bookwise.api")
@@ -24,7 +24,7 @@ logger = logging.getLogger("bookwise.api")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatTurn:
-    """A question on its way to its answer, and whose it is."""
+    """One question, with its owner and the id of its answer."""
 
     question: Question
     owner: str
@@ -34,13 +34,15 @@ class ChatTurn:
 
 
 async def log_answer(
-    events: AsyncGenerator[AnswerEvent], asking: ChatTurn, service: ServiceState
+    events: AsyncGenerator[AnswerEvent], turn: ChatTurn, state: ServiceState
 ) -> AsyncGenerator[AnswerEvent]:
-    """The same events. When the last one is seen, the answer is counted and can be rated; one whose reader left is
-    noted as interrupted. What fails is no answer, and not noted."""
-    standalone = asking.question.text
-    if service.settings.log_questions:
-        logger.info("question", extra={"question": standalone, "book_id": asking.question.book_id})
+    """Passes the events through and logs the answer before the last one, so that it can be rated.
+
+    An answer whose reader disconnects is logged as interrupted. A failure is not an answer and is not logged.
+    """
+    standalone = turn.question.text
+    if state.settings.log_questions:
+        logger.info("question", extra={"question": standalone, "book_id": turn.question.book_id})
     answer: Answer | None = None
     try:
         async with aclosing(events):
@@ -52,28 +54,28 @@ async def log_answer(
                     break
                 yield event
     except (GeneratorExit, anyio.get_cancelled_exc_class()):
-        await _note(_broken_off(asking, standalone, service), service)
+        await _log(_interrupted_entry(turn, standalone, state), state)
         raise
-    assert answer is not None, "an answer that did not finish has raised"
-    _count(answer, service)
-    if service.telemetry:
-        service.telemetry.answered(asking.question, answer, thread_id=asking.thread_id)
-    await _note(_ended(asking, standalone, summarize_answer(answer)), service)
+    assert answer is not None, "events end with AnswerFinished, or raise"
+    _count(answer, state)
+    if state.telemetry:
+        state.telemetry.answered(turn.question, answer, thread_id=turn.thread_id)
+    await _log(_finished_entry(turn, standalone, summarize_answer(answer)), state)
     yield AnswerFinished(answer=answer)
 
 
-def _count(answer: Answer, service: ServiceState) -> None:
+def _count(answer: Answer, state: ServiceState) -> None:
     engine = answer.meta.engine
-    service.metrics.answers.labels(summarize_answer(answer).outcome, engine).inc()
-    service.metrics.answer_seconds.labels(engine).observe(answer.meta.total_ms / 1e3)
+    state.metrics.answers.labels(summarize_answer(answer).outcome, engine).inc()
+    state.metrics.answer_seconds.labels(engine).observe(answer.meta.total_ms / 1e3)
 
 
-def _ended(asking: ChatTurn, standalone: str, told: AnswerSummary) -> AskedQuestion:
-    quoted = told.citations if told.outcome == "answered" else ()
+def _finished_entry(turn: ChatTurn, standalone: str, summary: AnswerSummary) -> AskedQuestion:
+    quoted = summary.citations if summary.outcome == "answered" else ()
     lessons = {citation.passage.chunk.lesson_id: citation.passage.chunk.locator for citation in quoted}
     return replace(
-        _asked(asking, standalone, told.outcome, told.reason or ""),
-        level=told.confidence.level,
+        _entry(turn, standalone, summary.outcome, summary.reason or ""),
+        level=summary.confidence.level,
         lessons=tuple(_quoted(lesson_id, where) for lesson_id, where in lessons.items()),
     )
 
@@ -83,33 +85,33 @@ def _quoted(lesson_id: str, where: Locator) -> QuotedLesson:
     return QuotedLesson(lesson_id=lesson_id, title=where.page_title, url=address)
 
 
-def _broken_off(asking: ChatTurn, standalone: str, service: ServiceState) -> AskedQuestion:
-    service.metrics.answers.labels("interrupted", asking.question.engine or service.kit.engine).inc()
-    return _asked(asking, standalone, "interrupted", SHUTTING_DOWN if service.stopping.is_set() else READER_LEFT)
+def _interrupted_entry(turn: ChatTurn, standalone: str, state: ServiceState) -> AskedQuestion:
+    state.metrics.answers.labels("interrupted", turn.question.engine or state.kit.engine).inc()
+    return _entry(turn, standalone, "interrupted", SHUTTING_DOWN if state.stopping.is_set() else READER_LEFT)
 
 
-def _asked(asking: ChatTurn, standalone: str, outcome: AskedOutcome, reason: str) -> AskedQuestion:
+def _entry(turn: ChatTurn, standalone: str, outcome: AskedOutcome, reason: str) -> AskedQuestion:
     return AskedQuestion(
-        answer_id=asking.answer_id,
-        book_id=asking.question.book_id,
-        owner=asking.owner,
-        thread_id=asking.thread_id,
-        asked_at=asking.asked_at,
+        answer_id=turn.answer_id,
+        book_id=turn.question.book_id,
+        owner=turn.owner,
+        thread_id=turn.thread_id,
+        asked_at=turn.asked_at,
         question=standalone,
         outcome=outcome,
         reason=reason,
     )
 
 
-async def _note(asked: AskedQuestion, service: ServiceState) -> None:
-    """Keeps the note, whoever leaves meanwhile. An answer without a note is still an answer."""
-    kept = asked if service.settings.keep_questions else replace(asked, question="")
-    with anyio.move_on_after(NOTE_SECONDS, shield=True) as waited:
+async def _log(entry: AskedQuestion, state: ServiceState) -> None:
+    """Writes the journal entry, even when the reader disconnects meanwhile. A failure does not affect the answer."""
+    stored = entry if state.settings.keep_questions else replace(entry, question="")
+    with anyio.move_on_after(LOG_SECONDS, shield=True) as timeout:
         try:
-            await service.app.journal.note(kept)
+            await state.app.journal.note(stored)
         except BookwiseError as error:
-            logger.warning("answer.not-noted", extra={"code": error.code})
-        except Exception:  # a bug; the answer is there all the same
-            logger.exception("answer.not-noted")
-    if waited.cancelled_caught:
-        logger.warning("answer.not-noted", extra={"code": "timeout"})
+            logger.warning("answer.not-logged", extra={"code": error.code})
+        except Exception:  # a bug; the reader still gets the answer
+            logger.exception("answer.not-logged")
+    if timeout.cancelled_caught:
+        logger.warning("answer.not-logged", extra={"code": "timeout"})

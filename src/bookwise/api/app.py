@@ -1,4 +1,4 @@
-"""Settings → the HTTP service, with every route, its borders and its problems."""
+"""Settings → the HTTP service: routes, middleware, error handling and background cleanup."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -29,46 +29,46 @@ from bookwise.domain.journal import KEPT_DAYS
 from bookwise.domain.threads import IDLE_SECONDS
 from bookwise.settings import Settings
 
-TIDY_SECONDS = 300.0
-SIGNED = "/ingestion/webhook/github"  #: its signature takes the place of a key
-EXPOSED = ("X-Request-ID", "X-Session-ID", "Retry-After", "RateLimit", "RateLimit-Policy", "Location", REPLAYED)
-#: Its spans carry whole addresses with their queries; ours are in api.telemetry.
+CLEANUP_SECONDS = 300.0
+WEBHOOK = "/ingestion/webhook/github"  #: authenticated by its signature, not by a key
+EXPOSED_HEADERS = ("X-Request-ID", "X-Session-ID", "Retry-After", "RateLimit", "RateLimit-Policy", "Location", REPLAYED)
+#: FastAPI's own spans contain whole URLs with queries; ours are in api/telemetry.py.
 NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False}
 
 logger = logging.getLogger("bookwise.api")
 
 
 def create_app(settings: Settings, *, open_to_anyone: bool | None = True) -> FastAPI:
-    """The service; its lifespan opens the data folder and holds it. `open_to_anyone` None: while there is no key."""
+    """The service. Its lifespan locks the data folder. `open_to_anyone` None: open unless there is an active key."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_state(settings, open_to_anyone=open_to_anyone) as service:
-            app.state.service = service
-            app.state.examination = Examination(service)
-            async with anyio.create_task_group() as beside:
-                beside.start_soon(_tidy, service)
+        async with open_state(settings, open_to_anyone=open_to_anyone) as state:
+            app.state.service = state
+            app.state.examination = Examination(state)
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_clean_up, state)
                 yield
-                beside.cancel_scope.cancel()
+                tasks.cancel_scope.cancel()
 
     app = FastAPI(
         title="Bookwise",
         version=__version__,
-        description="Answers from technical books only, shows where, and says how sure it is.",
+        description="Answers questions only from technical books, with sources and a confidence.",
         lifespan=lifespan,
-        docs_url=None,  # they load scripts from elsewhere; /openapi.json opens in any tool
+        docs_url=None,  # they load scripts from other origins; any tool can open /openapi.json
         redoc_url=None,
         telemetry=NO_TELEMETRY,
     )
-    _add_borders(app, settings)
+    _add_middleware(app, settings)
     _add_routes(app)
     problems.install(app)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
 
 
-def _add_borders(app: FastAPI, settings: Settings) -> None:
-    """From the innermost to the outermost."""
+def _add_middleware(app: FastAPI, settings: Settings) -> None:
+    """Adds the middleware, innermost first."""
     app.add_middleware(RequestGuard, body_limit=settings.body_limit_bytes, origins=settings.cors_origins)
     add_limits(app)
     app.add_middleware(
@@ -76,7 +76,7 @@ def _add_borders(app: FastAPI, settings: Settings) -> None:
         allow_origins=settings.cors_origins,
         allow_methods=("GET", "POST", "DELETE"),
         allow_headers=("Authorization", "Content-Type", "X-Request-ID", "Idempotency-Key"),
-        expose_headers=EXPOSED,
+        expose_headers=EXPOSED_HEADERS,
     )
     app.add_middleware(RequestLog)
     if settings.otel_endpoint:
@@ -87,24 +87,24 @@ def _add_routes(app: FastAPI) -> None:
     for module in (chat, sessions, feedback, search, books, openai):
         app.include_router(module.router, dependencies=[Limited], responses=problems.RESPONSES)
     mount_mcp(app)
-    app.include_router(ingestion.router, dependencies=[Depends(_admitted)], responses=problems.RESPONSES)
+    app.include_router(ingestion.router, dependencies=[Depends(_limited_unless_signed)], responses=problems.RESPONSES)
     app.include_router(operator.router, dependencies=[Limited])
     app.include_router(health.router)
     app.include_router(page.router, responses=problems.ANYWHERE)
 
 
-async def _admitted(request: Request) -> None:
-    if request.scope["route"].path != SIGNED:
+async def _limited_unless_signed(request: Request) -> None:
+    if request.scope["route"].path != WEBHOOK:
         await limited(request, await caller_of(request))
 
 
-async def _tidy(service: ServiceState) -> None:
-    """Moves threads that nobody uses to cold storage and forgets what is old, for as long as the service is open."""
+async def _clean_up(state: ServiceState) -> None:
+    """Archives idle threads and deletes old records, every few minutes while the service is open."""
     while True:
         try:
-            await service.app.threads.archive_idle(idle_seconds=IDLE_SECONDS)
-            await service.app.responses.forget(before=datetime.now(UTC) - KEPT)
-            await service.app.journal.forget(before=datetime.now(UTC) - timedelta(days=KEPT_DAYS))
+            await state.app.threads.archive_idle(idle_seconds=IDLE_SECONDS)
+            await state.app.responses.forget(before=datetime.now(UTC) - KEPT)
+            await state.app.journal.forget(before=datetime.now(UTC) - timedelta(days=KEPT_DAYS))
         except BookwiseError as error:
-            logger.warning("service.not-tidied", extra={"code": error.code})
-        await anyio.sleep(TIDY_SECONDS)
+            logger.warning("cleanup.failed", extra={"code": error.code})
+        await anyio.sleep(CLEANUP_SECONDS)

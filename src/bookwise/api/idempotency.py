@@ -1,4 +1,4 @@
-"""A request with an `Idempotency-Key` → done once; whoever sends it again gets the response it had."""
+"""A request with an `Idempotency-Key` runs once; a repeated request gets the stored response."""
 
 import hashlib
 import json
@@ -23,16 +23,15 @@ from bookwise.ports import KeptResponse, ResponseStore
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotent-Replayed"
 KEY_MAX = 255
-SPARE_SECONDS = 60.0  #: a request may take so much longer than its answer
+EXTRA_SECONDS = 60.0  #: how much longer than its answer a request may take
 DONE = b"event: done\n"
 
 PARAMETER: dict[str, Any] = {
     "name": HEADER,
     "in": "header",
     "required": False,
-    "description": "A name you choose for this request, new for each one, as a quoted string. Sent again with the same "
-    "key and body within 24 hours, the request is not done again: the response is the one it had, with "
-    f"`{REPLAYED}: true`.",
+    "description": "A unique name for this request, as a quoted string. A request with the same key and body within 24 "
+    f"hours does not run again: it gets the stored response, with `{REPLAYED}: true`.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 512},
     "example": '"8e03978e-40d5-43dd-bc93-6894a57f9324"',
 }
@@ -44,7 +43,7 @@ logger = logging.getLogger("bookwise.api")
 
 
 class IdempotentRoute(StrictRoute):
-    """Where it reads a body, a route that is done once for each key of a caller."""
+    """A route whose requests with a body run once per idempotency key and caller."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
@@ -57,22 +56,22 @@ class IdempotentRoute(StrictRoute):
         key = _key_in(request.headers.getlist(HEADER))
         caller = await caller_of(request)
         await limited(request, caller)
-        service = state_of(request)
-        lease = service.settings.answer_timeout_seconds + SPARE_SECONDS
-        claim = _Claim(service.app.responses, caller.owner, key, until=anyio.current_time() + lease)
+        state = state_of(request)
+        lease = state.settings.answer_timeout_seconds + EXTRA_SECONDS
+        claim = _Claim(state.app.responses, caller.owner, key, until=anyio.current_time() + lease)
         fingerprint = _fingerprint(request, await request.body())
-        kept = await claim.store.claim(caller.owner, key, fingerprint, lease_seconds=lease)
-        return await claim.fulfil(request, respond) if kept is None else _sent_again(kept)
+        stored = await claim.store.claim(caller.owner, key, fingerprint, lease_seconds=lease)
+        return await claim.fulfil(request, respond) if stored is None else _replay(stored)
 
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """A request that is ours to run, and a key that waits for its response."""
+    """The right to run the request of an idempotency key."""
 
     store: ResponseStore
     owner: str
     key: str
-    until: float  #: then it may be somebody else's
+    until: float  #: after that, another request may claim the key
 
     async def fulfil(self, request: Request, respond: Respond) -> Response:
         try:
@@ -83,12 +82,11 @@ class _Claim:
         if isinstance(response, EventStream):
             return _RecordedStream(response, self)
         is_final = response.status_code in (200, 202) and not _is_interrupted(bytes(response.body))
-        await self.settle(_kept(response, bytes(response.body)) if is_final else None)
+        await self.settle(_stored(response, bytes(response.body)) if is_final else None)
         return response
 
     async def settle(self, response: KeptResponse | None) -> None:
-        """Keeps the response; without one, whoever comes next with the key runs the request. What cannot be written
-        down changes nothing for whoever waits for the response."""
+        """Stores the response; without one, the next request with the key runs. A failure to store is only logged."""
         if anyio.current_time() >= self.until:
             return
         with anyio.CancelScope(shield=True):
@@ -98,42 +96,42 @@ class _Claim:
                 else:
                     await self.store.keep(self.owner, self.key, response)
             except BookwiseError as error:
-                logger.warning("response.not-kept", extra={"code": error.code})
+                logger.warning("response.not-stored", extra={"code": error.code})
 
 
 class _RecordedStream(Response):
-    """A stream that is kept as soon as it comes to its `done`; one that is cut off is not."""
+    """A stream that is stored when its `done` event is reached; a stream that is cut off is not stored."""
 
     def __init__(self, stream: EventStream, claim: _Claim) -> None:
         self.status_code, self.raw_headers, self.background = stream.status_code, stream.raw_headers, None
         self._stream, self._claim = stream, claim
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        sent, done = bytearray(), False
+        body, is_done = bytearray(), False
 
-        async def recorded(message: Message) -> None:
-            nonlocal sent, done
+        async def record(message: Message) -> None:
+            nonlocal body, is_done
             part = message.get("body", b"")
-            sent += part
-            if part.startswith(DONE):  # before it is sent: whoever has seen it can have it again
-                done = True
-                await self._claim.settle(_kept(self._stream, bytes(sent)))
+            body += part
+            if part.startswith(DONE):  # store first: a client that has seen `done` can replay it
+                is_done = True
+                await self._claim.settle(_stored(self._stream, bytes(body)))
             await send(message)
 
         try:
-            await self._stream(scope, receive, recorded)
+            await self._stream(scope, receive, record)
         finally:
-            if not done:
+            if not is_done:
                 await self._claim.settle(None)
 
 
 def _key_in(headers: list[str]) -> str:
-    """The key: an RFC 8941 string, or the same without quotes where it has no need of them."""
-    given = headers[0].strip() if len(headers) == 1 else ""
-    if quoted := _QUOTED.fullmatch(given):
+    """The key: an RFC 8941 string, or the same without quotes when it needs none."""
+    text = headers[0].strip() if len(headers) == 1 else ""
+    if quoted := _QUOTED.fullmatch(text):
         key = re.sub(r"\\(.)", r"\1", quoted[1])
     else:
-        key = given if _BARE.fullmatch(given) else ""
+        key = text if _BARE.fullmatch(text) else ""
     if not 0 < len(key) <= KEY_MAX:
         raise HttpProblem(
             Problem(
@@ -153,14 +151,14 @@ def _is_interrupted(body: bytes) -> bool:
     return bool(json.loads(body).get("outcome") == "interrupted")
 
 
-def _kept(response: Response, body: bytes) -> KeptResponse:
-    named = {name.decode("latin-1"): value.decode("latin-1") for name, value in response.raw_headers}
+def _stored(response: Response, body: bytes) -> KeptResponse:
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in response.raw_headers}
     return KeptResponse(
         status=response.status_code,
-        headers={name: value for name, value in named.items() if name != "content-length"},
+        headers={name: value for name, value in headers.items() if name != "content-length"},
         body=body,
     )
 
 
-def _sent_again(kept: KeptResponse) -> Response:
-    return Response(kept.body, status_code=kept.status, headers={**kept.headers, REPLAYED: "true"})
+def _replay(stored: KeptResponse) -> Response:
+    return Response(stored.body, status_code=stored.status, headers={**stored.headers, REPLAYED: "true"})

@@ -1,4 +1,4 @@
-"""The books → an MCP server with the tools `search`, `fetch` and `ask`, whatever carries its messages."""
+"""The MCP server with the tools `search`, `fetch` and `ask`, for HTTP and stdio."""
 
 import json
 import logging
@@ -46,15 +46,15 @@ INSTRUCTIONS = (
 
 OpenKit: TypeAlias = Callable[[], AbstractAsyncContextManager[AskKit]]
 CallerOf: TypeAlias = Callable[[Any], Caller]
-"""What carries a message (the HTTP request; None on stdio) → who sent it."""
-Note: TypeAlias = Callable[[AsyncGenerator[AnswerEvent], Question, Caller], AsyncGenerator[AnswerEvent]]
-"""The events of an answer to this caller → the same, noted."""
+"""The HTTP request of a message (None on stdio) → its caller."""
+LogAnswer: TypeAlias = Callable[[AsyncGenerator[AnswerEvent], Question, Caller], AsyncGenerator[AnswerEvent]]
+"""The events of an answer to this caller → the same events, with the answer logged."""
 
 _log = logging.getLogger(__name__)
 
 
 class SearchArguments(BaseModel):
-    query: str = Field(description="What to look for, in your own words.")
+    query: str = Field(description="What to search for, in your own words.")
 
 
 class FetchArguments(BaseModel):
@@ -63,43 +63,41 @@ class FetchArguments(BaseModel):
 
 class AskArguments(BaseModel):
     question: str = Field(description="A question that can be understood on its own.", max_length=QUESTION_MAX)
-    book: str | None = Field(
-        default=None, description="The book's id; may be left out when there is only one.", max_length=200
-    )
+    book: str | None = Field(default=None, description="Book id. Optional when there is only one book.", max_length=200)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookTools:
-    """What one caller may do with the books."""
+    """The tools, for one caller."""
 
     kit: AskKit
     caller: Caller
     settings: Settings
-    note: Note
+    log: LogAnswer
 
     @property
-    def shelf(self) -> VisibleBooks:
+    def catalog(self) -> VisibleBooks:
         return VisibleBooks(self.kit.search.catalog, self.caller)
 
-    async def search(self, wanted: SearchArguments) -> dict[str, Any]:
-        """The best passages of all books together: their similarities are on one scale."""
+    async def search(self, arguments: SearchArguments) -> dict[str, Any]:
+        """The best passages of all books. Their calibrated similarities are comparable."""
         hits: list[Hit] = []
-        unsearchable: BookwiseError | None = None
-        books = await self.shelf.books()
+        failure: BookwiseError | None = None
+        books = await self.catalog.books()
         for book in books:
-            query = SearchQuery(text=wanted.query, filter=Filter(book_id=book.id), limit=RESULTS_MAX)
+            query = SearchQuery(text=arguments.query, filter=Filter(book_id=book.id), limit=RESULTS_MAX)
             try:
                 hits += (await search(query, self.kit.search)).hits
             except (EmbedderMismatch, IndexUnavailable) as error:
-                unsearchable = error
-        if unsearchable and not hits:
-            raise unsearchable
+                failure = error
+        if failure and not hits:
+            raise failure
         hits.sort(key=lambda hit: hit.score, reverse=True)
         return {"results": [_reference(hit.chunk) for hit in hits[:RESULTS_MAX]]}
 
-    async def fetch(self, wanted: FetchArguments) -> dict[str, Any]:
-        """One passage, with the ids of the ones before and after it."""
-        chunk = await self._chunk(wanted.id)
+    async def fetch(self, arguments: FetchArguments) -> dict[str, Any]:
+        """One passage, with the ids of the passages before and after it."""
+        chunk = await self._chunk(arguments.id)
         where = chunk.locator
         metadata = {
             "book": where.book_id,
@@ -110,39 +108,42 @@ class BookTools:
             "previous_id": chunk.prev_id,
             "next_id": chunk.next_id,
         }
-        known = {name: value for name, value in metadata.items() if value}
-        return {**_reference(chunk), "text": chunk.text, "metadata": known}
+        return {
+            **_reference(chunk),
+            "text": chunk.text,
+            "metadata": {name: value for name, value in metadata.items() if value},
+        }
 
     async def _chunk(self, chunk_id: str) -> Chunk:
         index, missing = self.kit.search.index, None
         for book_id in self.caller.books or (None,):
             try:
-                found = await context(book_id, chunk_id, before=0, after=0, index=index, catalog=self.shelf)
+                neighbourhood = await context(book_id, chunk_id, before=0, after=0, index=index, catalog=self.catalog)
             except NotFound as error:
                 missing = error
             else:
-                return found.chunk
+                return neighbourhood.chunk
         assert missing is not None
         raise missing
 
-    async def ask(self, wanted: AskArguments) -> dict[str, Any]:
-        """An answer with what carries it, or a refusal with what comes closest."""
+    async def ask(self, arguments: AskArguments) -> dict[str, Any]:
+        """An answer with its citations, or a refusal with the closest passages."""
         question = Question(
-            text=wanted.question,
-            book_id=(await select_book(self.shelf, wanted.book)).id,
+            text=arguments.question,
+            book_id=(await select_book(self.catalog, arguments.book)).id,
             top_k=self.settings.agent_top_k,
             threshold=self.settings.agent_score_threshold,
         )
-        async with aclosing(self.note(ask(question, self.kit), question, self.caller)) as events:
-            told = summarize_answer(await final(events))
+        async with aclosing(self.log(ask(question, self.kit), question, self.caller)) as events:
+            summary = summarize_answer(await final(events))
         return {
-            "answer": told.text,
-            "outcome": told.outcome,
-            "reason": told.reason,
-            "confidence": told.confidence.level,
-            "disclaimer": told.disclaimer,
-            "citations": [_citation(citation) for citation in told.citations],
-            "closest": [{"number": p.number, **_reference(p.chunk)} for p in told.nearest],
+            "answer": summary.text,
+            "outcome": summary.outcome,
+            "reason": summary.reason,
+            "confidence": summary.confidence.level,
+            "disclaimer": summary.disclaimer,
+            "citations": [_citation(citation) for citation in summary.citations],
+            "closest": [{"number": p.number, **_reference(p.chunk)} for p in summary.nearest],
         }
 
 
@@ -156,86 +157,85 @@ def _citation(citation: Citation) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Offer:
-    """A tool as it is listed, and what calls it."""
+class _Tool:
+    """A tool: its description, its arguments and its implementation."""
 
     description: str
     arguments: type[BaseModel]
     call: Callable[[BookTools, Any], Awaitable[dict[str, Any]]]
 
 
-_OFFERS: Mapping[str, _Offer] = {
-    "search": _Offer(
+_TOOLS: Mapping[str, _Tool] = {
+    "search": _Tool(
         description="Finds passages in the books. Read one in full with `fetch` and its id.",
         arguments=SearchArguments,
         call=BookTools.search,
     ),
-    "fetch": _Offer(
+    "fetch": _Tool(
         description="Reads one passage of a book in full, with the ids of the passages before and after it.",
         arguments=FetchArguments,
         call=BookTools.fetch,
     ),
-    "ask": _Offer(
-        description="Answers a question only from a book and cites the passages as [n]; says so when the book has "
-        "no answer.",
+    "ask": _Tool(
+        description="Answers a question only from a book, citing passages as [n]; refuses when it has no answer.",
         arguments=AskArguments,
         call=BookTools.ask,
     ),
 }
 
 
-def _unnoted(events: AsyncGenerator[AnswerEvent], _: Question, __: Caller) -> AsyncGenerator[AnswerEvent]:
+def _not_logged(events: AsyncGenerator[AnswerEvent], _: Question, __: Caller) -> AsyncGenerator[AnswerEvent]:
     return events
 
 
-def tool_server(open_kit: OpenKit, settings: Settings, caller_of: CallerOf, *, note: Note = _unnoted) -> Server:
-    """The server. `open_kit` is entered for each call; `caller_of` says for whom; `note` sees every answer."""
+def tool_server(open_kit: OpenKit, settings: Settings, caller_of: CallerOf, *, log: LogAnswer = _not_logged) -> Server:
+    """The MCP server. `open_kit` is entered for each call, `caller_of` returns its caller, `log` logs every answer."""
 
-    async def listed(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[_tool(name, offer) for name, offer in _OFFERS.items()])
+    async def list_tools(_: Any, __: PaginatedRequestParams | None) -> ListToolsResult:
+        return ListToolsResult(tools=[_listing(name, tool) for name, tool in _TOOLS.items()])
 
-    async def called(ctx: Any, params: CallToolRequestParams) -> CallToolResult:
-        offer = _OFFERS.get(params.name)
-        if offer is None:
-            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}; there are {', '.join(_OFFERS)}.")
+    async def call_tool(ctx: Any, params: CallToolRequestParams) -> CallToolResult:
+        tool = _TOOLS.get(params.name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name!r}. Use {', '.join(_TOOLS)}.")
         caller = caller_of(ctx.request)
         try:
-            arguments = _checked(offer, params.arguments)
+            arguments = _parsed(tool, params.arguments)
             async with open_kit() as kit:
-                told = await offer.call(BookTools(kit=kit, caller=caller, settings=settings, note=note), arguments)
-            return _result(json.dumps(told, ensure_ascii=False))
+                result = await tool.call(BookTools(kit=kit, caller=caller, settings=settings, log=log), arguments)
+            return _result(json.dumps(result, ensure_ascii=False))
         except BookwiseError as error:
             return _result(f"{error.message} {error.advice}".strip(), is_error=True)
-        except Exception as bug:  # the library would send its words to the client
+        except Exception as bug:  # the library would send the exception text to the client
             _log.exception("tool %s failed", params.name)
-            raise MCPError(INTERNAL_ERROR, "This is a bug in Bookwise.") from bug
+            raise MCPError(INTERNAL_ERROR, "Internal error: this is a bug in Bookwise.") from bug
 
     return Server(
         "bookwise",
         version=__version__,
         title="Bookwise",
         instructions=INSTRUCTIONS,
-        on_list_tools=listed,
-        on_call_tool=called,
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
     )
 
 
-def _tool(name: str, offer: _Offer) -> Tool:
+def _listing(name: str, tool: _Tool) -> Tool:
     return Tool(
         name=name,
-        description=offer.description,
-        input_schema=offer.arguments.model_json_schema(),
+        description=tool.description,
+        input_schema=tool.arguments.model_json_schema(),
         annotations=ToolAnnotations(read_only_hint=True, open_world_hint=False),
     )
 
 
-def _checked(offer: _Offer, arguments: Mapping[str, Any] | None) -> BaseModel:
+def _parsed(tool: _Tool, arguments: Mapping[str, Any] | None) -> BaseModel:
     try:
-        return offer.arguments.model_validate(arguments or {})
+        return tool.arguments.model_validate(arguments or {})
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise InvalidInput(f"The argument {where} is wrong: {first['msg']}.") from None
+        raise InvalidInput(f"The argument {where} is not valid: {first['msg']}.") from None
 
 
 def _result(text: str, *, is_error: bool = False) -> CallToolResult:

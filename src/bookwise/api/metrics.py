@@ -1,4 +1,4 @@
-"""Requests and answers → Prometheus figures, with a registry of their own for each service."""
+"""Prometheus metrics, with a separate registry for each service."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -6,7 +6,7 @@ SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
 
 class Metrics:
-    """What is counted. No label carries what a reader chose: their number stays small, and nothing leaks."""
+    """The metrics of one service. Labels never contain user input, so their number is bounded and nothing leaks."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -20,9 +20,7 @@ class Metrics:
             registry=self.registry,
             buckets=SECONDS,
         )
-        self.answers = Counter(
-            "bookwise_answers_total", "Answers given.", ("outcome", "engine"), registry=self.registry
-        )
+        self.answers = Counter("bookwise_answers_total", "Answers.", ("outcome", "engine"), registry=self.registry)
         self.answer_seconds = Histogram(
             "bookwise_answer_seconds",
             "Time from question to answer.",

@@ -1,4 +1,4 @@
-"""What went wrong → application/problem+json (RFC 9457), by a closed list of types."""
+"""Errors → application/problem+json (RFC 9457), with a closed list of types."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -18,41 +18,41 @@ from bookwise.domain import errors
 
 MEDIA_TYPE = "application/problem+json"
 BASE = "https://bookwise.example/problems/"
-OPENAI = "/v1/"  #: addresses below are for OpenAI's clients
-RETRY_SECONDS = 5.0  #: where nobody knows better
-PASSING = ("session-busy", "idempotency-in-progress")  #: conflicts that end by themselves
+OPENAI = "/v1/"  #: prefix of the routes for OpenAI's clients
+RETRY_SECONDS = 5.0  #: when no better value is known
+TEMPORARY = ("session-busy", "idempotency-in-progress")  #: conflicts that end without intervention
 ERRORS_MAX = 20
 POINTER_MAX = 200
 
 logger = logging.getLogger("bookwise.api")
 
-#: The request that is being served, for answers and logs.
+#: Id of the current request, for responses and logs.
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 
-#: Every type there is, with its status and its title.
+#: All problem types, with status and title.
 TYPES: Mapping[str, tuple[int, str]] = {
-    "malformed-request": (400, "The request cannot be read"),
-    "unauthenticated": (401, "A key is needed"),
-    "forbidden": (403, "The key does not allow this"),
-    "not-found": (404, "There is no such thing"),
-    "not-acceptable": (406, "No answer in the form asked for"),
-    "session-busy": (409, "The session is still answering"),
+    "malformed-request": (400, "The request cannot be parsed"),
+    "unauthenticated": (401, "A valid API key is required"),
+    "forbidden": (403, "The API key does not allow this"),
+    "not-found": (404, "Not found"),
+    "not-acceptable": (406, "The requested media type is not available"),
+    "session-busy": (409, "The session is still answering a question"),
     "job-exists": (409, "The book is being ingested"),
     "idempotency-in-progress": (409, "The same request is still running"),
     "payload-too-large": (413, "The request is too large"),
-    "unsupported-media-type": (415, "The body is in a form that is not read"),
+    "unsupported-media-type": (415, "The media type of the body is not supported"),
     "validation": (422, "The request is not valid"),
     "idempotency-mismatch": (422, "The idempotency key belongs to another request"),
     "unsupported-source": (422, "The source cannot be read as a book"),
     "rate-limited": (429, "Too many requests"),
-    "internal": (500, "Something is wrong with the service"),
-    "upstream-bad-response": (502, "The language model gave no usable answer"),
-    "overloaded": (503, "The service takes no more for now"),
-    "store-unavailable": (503, "The database does not answer"),
-    "index-unavailable": (503, "The index does not answer"),
+    "internal": (500, "Internal error"),
+    "upstream-bad-response": (502, "The language model returned an invalid response"),
+    "overloaded": (503, "The service is overloaded"),
+    "store-unavailable": (503, "The database is unavailable"),
+    "index-unavailable": (503, "The index is unavailable"),
     "index-mismatch": (503, "The book was indexed with another embedder"),
-    "upstream-unavailable": (503, "A service this one needs does not answer"),
-    "upstream-timeout": (504, "The language model did not answer in time"),
+    "upstream-unavailable": (503, "A required service is unavailable"),
+    "upstream-timeout": (504, "The language model did not respond in time"),
     "insufficient-storage": (507, "The disk is full"),
 }
 
@@ -62,7 +62,7 @@ BY_ERROR: Mapping[type[errors.BookwiseError], str] = {
     errors.BadLesson: "unsupported-source",
     errors.RequestMismatch: "idempotency-mismatch",
     errors.NotFound: "not-found",
-    errors.Conflict: "overloaded",  # something unforeseen is in the way; it may be gone in a moment
+    errors.Conflict: "overloaded",  # unexpected; a retry may succeed
     errors.DataFolderBusy: "overloaded",
     errors.JobAlreadyRunning: "job-exists",
     errors.EmbedderMismatch: "index-mismatch",
@@ -100,12 +100,12 @@ BY_STATUS: Mapping[int, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """One thing that went wrong, as a client is told it."""
+    """One problem, as a client sees it."""
 
-    slug: str  #: of `TYPES`; empty for a plain HTTP status that has no type of its own
+    slug: str  #: a key of `TYPES`; empty for a plain HTTP status without a type
     detail: str
     advice: str = ""
-    status: int = 0  #: 0: the one of the type
+    status: int = 0  #: 0: the status of the type
     code: str = ""  #: empty: the slug
     retry_after: float | None = None
     errors: tuple[Mapping[str, str], ...] = ()
@@ -116,7 +116,7 @@ class Problem:
         return self.status or TYPES[self.slug][0]
 
     def body(self, instance: str = "") -> dict[str, Any]:
-        """The problem object; what is empty is left out."""
+        """The problem object, without empty members."""
         status = self.http_status
         members: dict[str, Any] = {
             "type": f"{BASE}{self.slug}" if self.slug else "about:blank",
@@ -137,17 +137,17 @@ class Problem:
         status = self.http_status
         if status == HTTPStatus.UNAUTHORIZED:
             return {"WWW-Authenticate": "Bearer"}
-        if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE) or self.slug in PASSING:
+        if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE) or self.slug in TEMPORARY:
             wait = RETRY_SECONDS if self.retry_after is None else self.retry_after
             return {"Retry-After": str(max(1, ceil(wait)))}
         return {}
 
     @property
     def for_openai(self) -> dict[str, Any]:
-        """The same as OpenAI's clients read it: they show the message and nothing else."""
-        places = [f"{entry['pointer']}: {entry['message']}." for entry in self.errors]
+        """The problem in OpenAI's format. Its clients show only the message."""
+        details = [f"{entry['pointer']}: {entry['message']}." for entry in self.errors]
         return {
-            "message": " ".join([self.detail, *places] if places else filter(None, (self.detail, self.advice))),
+            "message": " ".join([self.detail, *details] if details else filter(None, (self.detail, self.advice))),
             "type": self.slug or "about:blank",
             "code": self.code or self.slug,
             "param": self.errors[0]["pointer"] if self.errors else None,
@@ -165,19 +165,19 @@ class Problem:
 
 INTERNAL = Problem(
     slug="internal",
-    detail="This is a bug in the service, or its setup is wrong. Nothing you sent caused it.",
-    advice="Tell the operator the request id; the log says more.",
+    detail="The service has a bug or is misconfigured. Your request did not cause this.",
+    advice="Report the request id to the operator; the log has the details.",
 )
 SHUTTING_DOWN = Problem(
     slug="overloaded",
     code="shutting-down",
-    detail="The service is being stopped; the answer ends here and is kept as incomplete.",
+    detail="The service is stopping. The answer ends here and is stored as incomplete.",
     advice="Ask again in a moment.",
 )
 
 
 class HttpProblem(HTTPException):
-    """A problem of HTTP itself, which the core knows nothing about."""
+    """A problem at the HTTP level, raised by the API itself."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.http_status, problem.detail)
@@ -185,8 +185,8 @@ class HttpProblem(HTTPException):
 
 
 def problem_of(error: errors.BookwiseError) -> Problem:
-    """The problem an error of the core becomes: by its class, else by its family. What speaks of paths, hosts and
-    settings is told the operator, in the log."""
+    """The problem of an error, by its class or the nearest base class. Messages that contain paths, hosts or settings
+    go to the log only."""
     slug = next(BY_ERROR[kind] for kind in type(error).__mro__ if kind in BY_ERROR)
     if isinstance(error, errors.ModelUnavailable):
         return model_problem(error.reason, error.message, error.advice)
@@ -198,7 +198,7 @@ def problem_of(error: errors.BookwiseError) -> Problem:
 
 
 def model_problem(reason: str, detail: str, advice: str = "") -> Problem:
-    """The problem of a language model that fails for this reason."""
+    """The problem of a language model that failed for this reason."""
     slug = BY_MODEL_REASON.get(reason, "upstream-unavailable")
     return Problem(slug=slug, detail=detail, advice=advice or "Ask again later.", more=(("reason", reason),))
 
@@ -209,27 +209,27 @@ def _of_status(error: HTTPException) -> Problem:
     status = error.status_code
     phrase = HTTPStatus(status).phrase
     slug = BY_STATUS.get(status, "")
-    detail = {404: "There is nothing at this address.", 405: "This address does not know this method."}
+    detail = {404: "There is no such route.", 405: "The route does not support this method."}
     return Problem(
         slug=slug,
         status=status,
         code=slug or phrase.lower().replace(" ", "-"),
         detail=detail.get(status, f"{phrase}."),
-        advice="GET /openapi.json lists what there is." if status in (404, 405) else "",
+        advice="GET /openapi.json lists all routes." if status in (404, 405) else "",
     )
 
 
-def _of_validation(found: Sequence[Mapping[str, Any]]) -> Problem:
-    """What is wrong where, never with the value itself."""
-    first = found[0]
+def _of_validation(entries: Sequence[Mapping[str, Any]]) -> Problem:
+    """Names the invalid fields, but never their values."""
+    first = entries[0]
     if first["type"] == "json_invalid":
         return malformed(int(first["loc"][-1]), str(first["ctx"]["error"]))
-    errors_shown = tuple(_one(entry) for entry in found[:ERRORS_MAX])
+    errors_shown = tuple(_one(entry) for entry in entries[:ERRORS_MAX])
     places = ", ".join(entry["pointer"] for entry in errors_shown)
     return Problem(
         slug="validation",
-        detail=f"Not valid: {places}.",
-        advice="`errors` says what is wrong with each; GET /openapi.json shows what is expected.",
+        detail=f"Invalid: {places}.",
+        advice="`errors` explains each field; GET /openapi.json shows the expected format.",
         errors=errors_shown,
     )
 
@@ -241,16 +241,16 @@ def _one(entry: Mapping[str, Any]) -> Mapping[str, str]:
     return {"pointer": pointer[:POINTER_MAX], "in": str(where), "message": message}
 
 
-def malformed(position: int, why: str) -> Problem:
+def malformed(position: int, reason: str) -> Problem:
     return Problem(
         slug="malformed-request",
-        detail=f"The body is no valid JSON: {why} at character {position}.",
+        detail=f"The body is not valid JSON: {reason} at character {position}.",
         advice="Send one JSON object, UTF-8 encoded.",
     )
 
 
 def install(app: FastAPI) -> None:
-    """Every error of a route becomes a problem. What nobody expected is the middleware's."""
+    """Turns every error of a route into a problem. Unexpected exceptions are handled by the middleware."""
 
     async def of_core(request: Request, error: Exception) -> Response:
         assert isinstance(error, errors.BookwiseError)
@@ -270,18 +270,56 @@ def install(app: FastAPI) -> None:
 
 
 def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """These statuses as problems, for a route's `responses`."""
+    """These statuses as problems, for the `responses` of a route."""
     return {status: {"description": titles(status), "content": {MEDIA_TYPE: {"schema": REF}}} for status in statuses}
 
 
 def titles(status: int) -> str:
-    return "; ".join(title for known, title in TYPES.values() if known == status) or HTTPStatus(status).phrase
+    return "; ".join(title for its_status, title in TYPES.values() if its_status == status) or HTTPStatus(status).phrase
+
+
+def example(slug: str, status: int) -> dict[str, Any]:
+    """An example of a problem of this type, or of a plain HTTP status when the slug is empty."""
+    title = TYPES[slug][1] if slug else HTTPStatus(status).phrase
+    problem = Problem(slug=slug, status=status, code=slug or f"http-{status}", detail=f"{title}.")
+    return {**problem.body("/chat/run"), "request_id": "0f8b5e0e4f9c4d6c9a3b1f0d2c4e6a88"}
 
 
 REF = {"$ref": "#/components/schemas/Problem"}
+_TEXT = {"type": "string"}
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "description": "A problem (RFC 9457). `type` and `code` are stable; the texts are for people.",
+    "required": ["type", "title", "status", "detail", "code", "request_id"],
+    "properties": {
+        "type": {"type": "string", "format": "uri"},
+        "title": _TEXT,
+        "status": {"type": "integer"},
+        "detail": _TEXT,
+        "instance": {"type": "string", "format": "uri-reference"},
+        "code": {"type": "string", "description": "The last part of `type`, or a more specific code."},
+        "request_id": _TEXT,
+        "advice": {"type": "string", "description": "What to do next."},
+        "errors": {
+            "type": "array",
+            "description": "The invalid fields.",
+            "items": {
+                "type": "object",
+                "required": ["pointer", "in", "message"],
+                "properties": {"pointer": _TEXT, "in": _TEXT, "message": _TEXT},
+            },
+        },
+        "error": {
+            "type": "object",
+            "description": "Under /v1 only: the same in OpenAI's format.",
+            "required": ["message", "type", "code", "param"],
+            "properties": {"message": _TEXT, "type": _TEXT, "code": _TEXT, "param": {"type": ["string", "null"]}},
+        },
+    },
+}
 
-#: What any request can be answered with, and what one to a route that needs a key and speaks JSON. What a route adds
-#: to that (404, 409, 502, 504) it says itself; 422 is added where there is something to validate.
+#: Problems of every route, of routes that need a key, and of those that also return JSON. A route declares its other
+#: problems (404, 409, 502, 504) itself; FastAPI adds 422 to every route with input.
 ANYWHERE = documented(400, 403, 408, 413, 415, 500)
 KEYED = ANYWHERE | documented(401, 429, 503)
 RESPONSES = KEYED | documented(406)

@@ -1,4 +1,4 @@
-"""AnswerEvent* → server-sent events, with exactly one last event, for as long as the reader stays."""
+"""AnswerEvent* → server-sent events. A stream ends with exactly one final event, or when the reader disconnects."""
 
 import json
 import logging
@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from bookwise.answering.retrieval_tool import TOOL_NAME
-from bookwise.api.auth.access import still_welcome
+from bookwise.api.auth.access import is_still_authorized
 from bookwise.api.problems import INTERNAL, SHUTTING_DOWN, HttpProblem, Problem, model_problem, problem_of
 from bookwise.api.state import ServiceState
 from bookwise.domain.answers import (
@@ -31,14 +31,14 @@ from bookwise.schemas.chat import ChatResponse, ConfidenceMetrics, Source
 from bookwise.schemas.wire import Shape
 
 PING = b": ping\n\n"
-PING_SECONDS = 10.0  #: of silence
-SEND_SECONDS = 30.0  #: a reader who takes nothing for so long is gone
-GRACE_SECONDS = 3.0  #: an answer may go on for so long when the service is being stopped
+PING_SECONDS = 10.0  #: longest time without an event
+SEND_SECONDS = 30.0  #: a reader who accepts no data for this long counts as disconnected
+GRACE_SECONDS = 3.0  #: how long answers may continue when the service stops
 
 REVOKED = Problem(
     slug="unauthenticated",
-    detail="This API key does not work any more; the answer ends here and is kept as incomplete.",
-    advice="Ask the operator for another key.",
+    detail="This API key was revoked. The answer ends here and is stored as incomplete.",
+    advice="Ask the operator for a new key.",
 )
 HEADERS = {"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
 
@@ -46,20 +46,23 @@ logger = logging.getLogger("bookwise.api")
 
 
 class Frame(NamedTuple):
-    """One event on the wire."""
+    """One event, encoded."""
 
     data: bytes
-    last: bool = False  #: nothing follows it
+    last: bool = False  #: ends the stream
 
 
 def frame(event: str, data: Mapping[str, Any], *, last: bool = False) -> Frame:
-    """One named event. JSON has no raw line breaks, so no text can forge an event."""
+    """One named event. JSON contains no raw line breaks, so no text can inject an event."""
     return Frame(f"event: {event}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode(errors="replace"), last)
 
 
 class EventStream(Response):
-    """Sends frames as they come. What fails before the first one is an ordinary error with its own status;
-    later it is the last event. A reader who leaves closes the frames, and with them the model's call."""
+    """Sends frames as they are produced.
+
+    An error before the first frame becomes an ordinary problem response; a later error becomes the last event. When the
+    reader disconnects, the frames are closed, which also cancels the call of the language model.
+    """
 
     media_type = "text/event-stream"
 
@@ -68,103 +71,103 @@ class EventStream(Response):
         frames: AsyncGenerator[Frame],
         *,
         ending: Callable[[Problem], Frame],
-        service: ServiceState,
+        state: ServiceState,
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.status_code = 200
         self.background = None
         self.init_headers({**HEADERS, **(headers or {})})
-        self._frames, self._ending, self._service = frames, ending, service
-        self._started = self._ended = self._gone = False
-        self._why_cut = INTERNAL  #: told where the frames were closed before their end
+        self._frames, self._ending, self._state = frames, ending, state
+        self._is_started = self._is_ended = self._is_disconnected = False
+        self._cut_problem = INTERNAL  #: sent when the frames are closed before their end
         self._reading = anyio.CancelScope()
         self._lock = anyio.Lock()
         self._last_sent = anyio.current_time()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         problem: Problem | None = None
-        with self._service.metrics.open_streams.track_inprogress():
-            async with anyio.create_task_group() as beside:
-                beside.start_soon(self._leave_with_reader, receive)
-                beside.start_soon(self._attend, HTTPConnection(scope), send)
+        with self._state.metrics.open_streams.track_inprogress():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._wait_for_disconnect, receive)
+                tasks.start_soon(self._supervise, HTTPConnection(scope), send)
                 problem = await self._send_frames(send)
-                if problem is not None and self._started:
+                if problem is not None and self._is_started:
                     await self._write(self._ending(problem).data, send)
-                beside.cancel_scope.cancel()
-        if problem is not None and not self._started:
+                tasks.cancel_scope.cancel()
+        if problem is not None and not self._is_started:
             raise HttpProblem(problem)
-        if not self._gone:
+        if not self._is_disconnected:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send_frames(self, send: Send) -> Problem | None:
-        """What ended the stream, unless it ended well or nobody listens any more."""
+        """The problem that ended the stream; None after a proper end or a disconnect."""
         problem: Problem | None = INTERNAL
         with self._reading:
             try:
                 async for data, last in self._frames:
-                    self._ended = last
+                    self._is_ended = last
                     await self._write(data, send)
-                    del data  # the next one may be long in coming
+                    del data  # free it: the next frame may take long
                     if last:
                         break
             except BookwiseError as error:
                 problem = problem_of(error)
             except Exception:
-                logger.exception("A stream failed")
+                logger.exception("stream.failed")
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._frames.aclose()
-        if self._ended or self._gone:
+        if self._is_ended or self._is_disconnected:
             return None
-        return self._why_cut if self._reading.cancelled_caught else problem
+        return self._cut_problem if self._reading.cancelled_caught else problem
 
     async def _write(self, data: bytes, send: Send) -> None:
         async with self._lock:
-            with anyio.move_on_after(SEND_SECONDS) as waited:
+            with anyio.move_on_after(SEND_SECONDS) as timeout:
                 try:
-                    if not self._started:
-                        self._started = True
+                    if not self._is_started:
+                        self._is_started = True
                         await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
                     await send({"type": "http.response.body", "body": data, "more_body": True})
                 except OSError:
-                    self._leave()
-            if waited.cancelled_caught:
-                self._leave()
+                    self._disconnect()
+            if timeout.cancelled_caught:
+                self._disconnect()
             self._last_sent = anyio.current_time()
 
-    def _leave(self) -> None:
-        self._gone = True
+    def _disconnect(self) -> None:
+        self._is_disconnected = True
         self._reading.cancel()
 
-    async def _leave_with_reader(self, receive: Receive) -> None:
+    async def _wait_for_disconnect(self, receive: Receive) -> None:
         while (await receive())["type"] != "http.disconnect":
             pass
-        self._leave()
+        self._disconnect()
 
-    async def _attend(self, connection: HTTPConnection, send: Send) -> None:
-        """Breaks silences, and ends the stream with its key or with the service. One task: thousands of streams
-        are open at once."""
-        stopping, key_checked = self._service.stopping, anyio.current_time()
+    async def _supervise(self, connection: HTTPConnection, send: Send) -> None:
+        """Sends pings, and ends the stream when its key is revoked or the service stops. One task does all three:
+        thousands of streams can be open at once."""
+        stopping, key_checked = self._state.stopping, anyio.current_time()
         while not stopping.is_set():
-            next_check = key_checked + self._service.key_check_seconds
+            next_check = key_checked + self._state.key_check_seconds
             with anyio.move_on_at(min(next_check, self._last_sent + PING_SECONDS)):
                 await stopping.wait()
             if anyio.current_time() >= next_check:
                 key_checked = anyio.current_time()
-                if not await still_welcome(connection, self._service):
+                if not await is_still_authorized(connection, self._state):
                     return self._cut(REVOKED)
             if anyio.current_time() >= self._last_sent + PING_SECONDS:
                 await self._write(PING, send)
         await anyio.sleep(GRACE_SECONDS)
         self._cut(SHUTTING_DOWN)
 
-    def _cut(self, why: Problem) -> None:
-        self._why_cut = why
+    def _cut(self, problem: Problem) -> None:
+        self._cut_problem = problem
         self._reading.cancel()
 
 
 class StreamUsage(Shape):
-    """What a language model was asked for; zero without one."""
+    """Tokens used by the language model; 0 without one."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -172,23 +175,23 @@ class StreamUsage(Shape):
     calls: int
 
     @classmethod
-    def of(cls, used: Usage) -> "StreamUsage":
+    def of(cls, usage: Usage) -> "StreamUsage":
         return cls(
-            prompt_tokens=used.prompt_tokens,
-            completion_tokens=used.completion_tokens,
-            total_tokens=used.total_tokens,
-            calls=used.calls,
+            prompt_tokens=usage.prompt_tokens,
+            completion_tokens=usage.completion_tokens,
+            total_tokens=usage.total_tokens,
+            calls=usage.calls,
         )
 
 
 async def answer_frames(
     events: AsyncGenerator[AnswerEvent], session_id: str, *, answer_id: str
 ) -> AsyncGenerator[Frame]:
-    """The events of one answer as a reader of the stream gets them."""
+    """The events of one answer as frames; internal events are left out."""
     async with aclosing(events):
         async for event in events:
-            if found := frame_of(event, session_id, answer_id):
-                yield found
+            if encoded := frame_of(event, session_id, answer_id):
+                yield encoded
 
 
 def frame_of(event: AnswerEvent, session_id: str, answer_id: str) -> Frame | None:
@@ -200,8 +203,8 @@ def frame_of(event: AnswerEvent, session_id: str, answer_id: str) -> Frame | Non
         case TextDelta():
             return frame("content", {"delta": event.text})
         case AnswerFinished(answer=Interrupted() as answer):
-            why = model_problem(answer.reason, "The answer was cut off; what was said of it is kept as incomplete.")
-            return error_frame(why, session_id=session_id)
+            problem = model_problem(answer.reason, "The answer was cut off. The text so far is stored as incomplete.")
+            return error_frame(problem, session_id=session_id)
         case AnswerFinished():
             response = ChatResponse.of(event.answer, session_id=session_id, answer_id=answer_id).model_dump(mode="json")
             usage = StreamUsage.of(event.answer.meta.usage).model_dump()

@@ -1,4 +1,4 @@
-"""Settings → ServiceState: everything the routes use, opened once for the life of the process."""
+"""Settings → ServiceState: everything the routes use, opened once per process."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,19 +22,21 @@ from bookwise.wiring import App, open_answers, open_app
 
 @dataclass(slots=True, kw_only=True)
 class ServiceState:
-    """What one process serves."""
+    """What the routes of one process share."""
 
     settings: Settings
     app: App
     kit: AskKit
     runner: JobRunner
-    open_to_anyone: bool  #: no key is needed, until one is made: the service listens on loopback only
+    open_to_anyone: bool  #: no key is needed until one is created; the service then listens on loopback only
     telemetry: Telemetry | None = None
     metrics: Metrics = field(default_factory=Metrics)
-    strangers: AuthThrottle = field(default_factory=AuthThrottle)
-    key_check_seconds: float = 5.0  #: how often a stream asks whether its key still works
-    operator_secret: str = field(default_factory=token_urlsafe, repr=False)  #: the key of whoever owns the data folder
-    stopping: anyio.Event = field(default_factory=anyio.Event)  #: set when streams should come to their end
+    auth_throttle: AuthThrottle = field(default_factory=AuthThrottle)
+    key_check_seconds: float = 5.0  #: how often a stream checks that its key is still valid
+    operator_secret: str = field(
+        default_factory=token_urlsafe, repr=False
+    )  #: proves that a command may read the data folder
+    stopping: anyio.Event = field(default_factory=anyio.Event)  #: set when the service stops and streams should end
 
     @property
     def keys(self) -> KeyStore:
@@ -43,7 +45,7 @@ class ServiceState:
 
 @asynccontextmanager
 async def open_state(settings: Settings, *, open_to_anyone: bool | None = True) -> AsyncIterator[ServiceState]:
-    """Holds the data folder as long as it is open. `open_to_anyone` None: as long as there is no key."""
+    """Locks the data folder while it is open. `open_to_anyone` None: open unless there is an active key."""
     async with open_app(settings, take_over_jobs=True) as app:
         is_open = not await app.keys.any_active() if open_to_anyone is None else open_to_anyone
         if is_open:
@@ -62,12 +64,12 @@ def _require_loopback(host: str) -> None:
     if not is_loopback(host):
         raise Misconfigured(
             f"Without an API key the service may only listen on this machine, not on {host}.",
-            advice="Make a key with `bookwise keys create`, or leave --host out.",
+            advice="Create a key with `bookwise keys create`, or leave --host out.",
         )
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach this address."""
+    """Whether the address is reachable from this machine only."""
     try:
         return host == "localhost" or ip_address(host).is_loopback
     except ValueError:
@@ -75,5 +77,5 @@ def is_loopback(host: str) -> bool:
 
 
 def state_of(request: Request) -> ServiceState:
-    service: ServiceState = request.app.state.service
-    return service
+    state: ServiceState = request.app.state.service
+    return state

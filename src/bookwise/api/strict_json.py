@@ -1,4 +1,4 @@
-"""A request's body → JSON that every store can keep: one reading of it, or a problem that says where."""
+"""A request body → JSON that can be stored; or a problem that names the position of the error."""
 
 import json
 from collections.abc import Callable, Coroutine, Iterator
@@ -17,42 +17,44 @@ ACCEPTED = ("application/json", "application/problem+json", "text/event-stream")
 
 
 class StrictRoute(APIRoute):
-    """A route that reads JSON and answers with JSON or a stream of it."""
+    """A route that reads JSON and returns JSON or server-sent events."""
 
     def get_route_handler(self) -> Respond:
         respond = super().get_route_handler()
 
-        async def strictly(request: Request) -> Response:
+        async def handle(request: Request) -> Response:
             try:
                 _require_accept(request.headers.get("accept", ""))
                 if self.body_field is not None:
                     _require_json(request.headers.get("content-type", ""))
                 return await self.answer(StrictRequest(request.scope, request.receive), respond)
-            except HttpProblem:  # who has no key learns nothing else, and who has one is counted
+            except HttpProblem:  # check the key first, and count the request
                 await limited(request, await caller_of(request))
                 raise
 
-        return strictly
+        return handle
 
     async def answer(self, request: Request, respond: Respond) -> Response:
-        """What the route responds; for routes that do more than that."""
+        """Calls the route. Subclasses override it to do more."""
         return await respond(request)
 
 
 class StrictRequest(Request):
-    """Refuses what Python's reader lets through: names given twice, NaN, characters that no database takes."""
+    """Rejects what Python's JSON parser accepts: duplicate names, NaN, and characters that databases reject."""
 
     async def body(self) -> bytes:
         body = await super().body()
         if not body.strip():
-            raise HttpProblem(malformed(0, "there is nothing"))
+            raise HttpProblem(malformed(0, "the body is empty"))
         return body
 
     async def json(self) -> Any:
         body = await self.body()
         try:
-            found = json.loads(body.decode("utf-8-sig"), object_pairs_hook=_once, parse_constant=_refused)
-            for pointer in _unusable(found, "#"):
+            value = json.loads(
+                body.decode("utf-8-sig"), object_pairs_hook=_unique_names, parse_constant=_reject_constant
+            )
+            for pointer in _unusable(value, "#"):
                 raise _unusable_text(pointer)
         except UnicodeDecodeError as error:
             raise HttpProblem(malformed(error.start, "not UTF-8")) from None
@@ -62,22 +64,22 @@ class StrictRequest(Request):
             raise HttpProblem(malformed(0, "too many levels")) from None
         except ValueError as error:
             raise HttpProblem(malformed(0, str(error))) from None
-        return found
+        return value
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise ValueError("a name is given twice in the object")
-    return found
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    names = dict(pairs)
+    if len(names) < len(pairs):
+        raise ValueError("an object has the same name twice")
+    return names
 
 
-def _refused(_: str) -> float:
-    raise ValueError("NaN and Infinity are no JSON")
+def _reject_constant(_: str) -> float:
+    raise ValueError("NaN and Infinity are not JSON")
 
 
 def _unusable(value: Any, pointer: str) -> Iterator[str]:
-    """Where a text holds a NUL or half of a surrogate pair."""
+    """Pointers to texts that contain a NUL or a lone surrogate."""
     if isinstance(value, str):
         if "\x00" in value or any("\ud800" <= c <= "\udfff" for c in value):
             yield pointer
@@ -91,7 +93,7 @@ def _unusable(value: Any, pointer: str) -> Iterator[str]:
 
 
 def _unusable_text(pointer: str) -> HttpProblem:
-    message = "The text holds a NUL or half of a surrogate pair."
+    message = "The text contains a NUL or a lone surrogate."
     where = {"pointer": pointer, "in": "body", "message": message}
     return HttpProblem(Problem(slug="validation", detail=message, advice="Remove it.", errors=(where,)))
 
@@ -110,15 +112,15 @@ def _require_json(content_type: str) -> None:
 
 def _require_accept(accept: str) -> None:
     ranges = {part.partition(";")[0].strip().lower() for part in accept.split(",")} - {""}
-    if ranges and not any(_covers(wanted) for wanted in ranges):
+    if ranges and not any(_accepts(media_range) for media_range in ranges):
         raise HttpProblem(
             Problem(
                 slug="not-acceptable",
-                detail="This answers in JSON only, or in server-sent events of it.",
+                detail="This route returns only JSON or server-sent events.",
                 advice="Send `Accept: application/json` or `Accept: text/event-stream`.",
             )
         )
 
 
-def _covers(wanted: str) -> bool:
-    return wanted == "*/*" or any(wanted in (kind, f"{kind.partition('/')[0]}/*") for kind in ACCEPTED)
+def _accepts(media_range: str) -> bool:
+    return media_range == "*/*" or any(media_range in (kind, f"{kind.partition('/')[0]}/*") for kind in ACCEPTED)

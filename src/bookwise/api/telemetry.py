@@ -1,7 +1,7 @@
-"""Requests, searches and answers → spans and figures by OpenTelemetry's conventions for HTTP and generative AI.
+"""Requests, searches and answers → spans and metrics by OpenTelemetry's conventions for HTTP and generative AI.
 
-Nothing of this runs unless a collector is configured. What a reader wrote and what the book says stays here, unless
-`BOOKWISE_OTEL_TEXTS` says otherwise."""
+Active only when a collector is configured. Texts of questions and books are not exported unless
+`BOOKWISE_OTEL_TEXTS` is set."""
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -27,7 +27,7 @@ from bookwise.domain.search import Hit, SearchResult, Timings
 from bookwise.schemas.answers import AnswerSummary, summarize_answer
 from bookwise.settings import Settings
 
-#: As the conventions want them.
+#: Bucket boundaries from the conventions.
 REQUEST_SECONDS = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0)
 OPERATION_SECONDS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92)
 TOKENS = tuple(4**power for power in range(14))
@@ -39,7 +39,7 @@ Attributes = dict[str, str | int | float]
 
 @asynccontextmanager
 async def open_telemetry(settings: Settings, kit: AskKit) -> AsyncIterator["Telemetry | None"]:
-    """What records for the configured collector; None where there is none."""
+    """The recorder for the configured collector; None without one."""
     if settings.otel_endpoint is None:
         yield None
         return
@@ -48,13 +48,13 @@ async def open_telemetry(settings: Settings, kit: AskKit) -> AsyncIterator["Tele
 
 
 class RequestTracing(HttpMiddleware):
-    """The border around all others: every request is a span, a child of the one its sender names."""
+    """Wraps every request in a span, a child of the span that the client sent."""
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         telemetry: Telemetry = scope["app"].state.service.telemetry
-        began, status = perf_counter(), 0
+        start, status = perf_counter(), 0
 
-        async def watched(message: Message) -> None:
+        async def send_recording_status(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -63,27 +63,27 @@ class RequestTracing(HttpMiddleware):
         span = telemetry.request(scope)
         try:
             with trace.use_span(span, record_exception=False, set_status_on_exception=False):
-                await self._app(scope, receive, watched)
+                await self._app(scope, receive, send_recording_status)
         finally:
-            telemetry.responded(span, scope, status, perf_counter() - began)
+            telemetry.responded(span, scope, status, perf_counter() - start)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Operation:
-    """One thing done by or for a model, in nanoseconds of the wall clock."""
+class TimedOperation:
+    """One operation of or for a model, with wall-clock times in nanoseconds."""
 
     name: str
     kind: SpanKind
     start: int
     end: int
-    facts: Attributes  #: on the span and on the figures
-    more: Attributes  #: on the span only
+    facts: Attributes  #: for the span and the metrics
+    more: Attributes  #: for the span only
     error: str = ""
 
 
 class Telemetry:
-    """Records what the service did. The spans of a search or an answer are made when it is finished, from the times
-    it tells: whoever searches and answers knows nothing of them."""
+    """Records requests, searches and answers. The spans of a search or an answer are created when it has ended, from
+    its own timings, so that search and answering contain no tracing code."""
 
     def __init__(self, collector: Exporting, settings: Settings, kit: AskKit) -> None:
         self._tracer, meter = collector
@@ -97,7 +97,7 @@ class Telemetry:
         self._embedder_size = facts.size
         self._embedder_kind = SpanKind.INTERNAL if facts.local else SpanKind.CLIENT
         self._model: Attributes = {
-            "gen_ai.provider.name": "openai",  # by its protocol; the address says whose service it is
+            "gen_ai.provider.name": "openai",  # the protocol; server.address identifies the provider
             "gen_ai.request.model": settings.openai_model,
             **_server(settings.openai_base_url),
         }
@@ -116,7 +116,7 @@ class Telemetry:
         return self._tracer.start_span(_method(scope), parent, SpanKind.SERVER)
 
     def responded(self, span: Span, scope: Scope, status: int, seconds: float) -> None:
-        """Route and status only: what a reader wrote into the address may be a question or a key."""
+        """Records only route and status: the rest of the URL may contain a question or a key."""
         facts: Attributes = {"http.request.method": _method(scope), "url.scheme": scope["scheme"]}
         if route := getattr(scope.get("route"), "path", ""):
             facts["http.route"] = route
@@ -130,37 +130,41 @@ class Telemetry:
         span.set_attributes({**facts, "bookwise.request_id": request_id.get()})
         span.end()
 
-    def searched(self, found: SearchResult) -> None:
-        """A search that has just ended."""
-        query = found.query
-        texts = self._retrieval_texts(query.text, found.hits)
-        self._record_search(query.filter.book_id, query.limit, found.timings, ended=time_ns(), more=texts)
+    def searched(self, result: SearchResult) -> None:
+        """Records a search that has just ended."""
+        query = result.query
+        texts = self._retrieval_texts(query.text, result.hits)
+        self._record_search(query.filter.book_id, query.limit, result.timings, ended=time_ns(), more=texts)
 
-    def answered(self, asked: Question, answer: Answer, *, thread_id: str | None = None) -> None:
-        """An answer that has just been finished."""
-        told, end = summarize_answer(answer), time_ns()
+    def answered(self, question: Question, answer: Answer, *, thread_id: str | None = None) -> None:
+        """Records an answer that has just ended."""
+        summary, end = summarize_answer(answer), time_ns()
         thread: Attributes = {"gen_ai.conversation.id": thread_id} if thread_id else {}
         trace.get_current_span().set_attributes(
             {
                 **thread,
-                "bookwise.outcome": told.outcome,
-                "bookwise.engine": told.meta.engine,
-                "bookwise.confidence": told.confidence.level,
+                "bookwise.outcome": summary.outcome,
+                "bookwise.engine": summary.meta.engine,
+                "bookwise.confidence": summary.confidence.level,
             }
         )
-        retrieved = end - _ns(told.meta.total_ms) + _ns(told.meta.retrieval_ms)
-        if told.evidence and told.evidence.timings:
-            texts = self._retrieval_texts(told.evidence.question, told.evidence.passages)
+        retrieval_end = end - _ns(summary.meta.total_ms) + _ns(summary.meta.retrieval_ms)
+        if summary.evidence and summary.evidence.timings:
+            texts = self._retrieval_texts(summary.evidence.question, summary.evidence.passages)
             self._record_search(
-                asked.book_id, asked.top_k, told.evidence.timings, ended=retrieved, more={**thread, **texts}
+                question.book_id,
+                question.top_k,
+                summary.evidence.timings,
+                ended=retrieval_end,
+                more={**thread, **texts},
             )
-        if told.meta.engine != "extractive" or told.meta.degraded:
-            self._record_model(asked, told, start=retrieved, end=end, more=thread)
+        if summary.meta.engine != "extractive" or summary.meta.degraded:
+            self._record_model(question, summary, start=retrieval_end, end=end, more=thread)
 
     def _record_search(self, book_id: str, top_k: int, timings: Timings, *, ended: int, more: Attributes) -> None:
         start = ended - _ns(timings.total_ms)
         facts: Attributes = {"gen_ai.operation.name": "retrieval", "gen_ai.data_source.id": book_id}
-        retrieval = Operation(
+        retrieval = TimedOperation(
             name=f"retrieval {book_id}",
             kind=SpanKind.INTERNAL,
             start=start,
@@ -168,7 +172,7 @@ class Telemetry:
             facts=facts,
             more={"gen_ai.retrieval.top_k": top_k, **more},
         )
-        embeddings = Operation(
+        embeddings = TimedOperation(
             name=f"embeddings {self._embedder['gen_ai.request.model']}",
             kind=self._embedder_kind,
             start=start,
@@ -178,31 +182,33 @@ class Telemetry:
         )
         self._record(embeddings, parent=self._record(retrieval))
 
-    def _record_model(self, asked: Question, told: AnswerSummary, *, start: int, end: int, more: Attributes) -> None:
-        """The model's work as a whole: the agent may have called it several times."""
-        agent = (asked.engine or self._engine) == "agent"
+    def _record_model(
+        self, question: Question, summary: AnswerSummary, *, start: int, end: int, more: Attributes
+    ) -> None:
+        """One span for all calls of the model; the agent can make several."""
+        agent = (question.engine or self._engine) == "agent"
         facts: Attributes = {"gen_ai.operation.name": "invoke_agent" if agent else "chat", **self._model}
-        used = told.meta.usage
+        used = summary.meta.usage
         usage: Attributes = {
             "gen_ai.usage.input_tokens": used.prompt_tokens,
             "gen_ai.usage.output_tokens": used.completion_tokens,
         }
         named: Attributes = {"gen_ai.agent.name": SERVICE} if agent else {}
-        operation = Operation(
+        operation = TimedOperation(
             name=f"invoke_agent {SERVICE}" if agent else f"chat {facts['gen_ai.request.model']}",
             kind=SpanKind.INTERNAL if agent else SpanKind.CLIENT,
             start=start,
             end=end,
             facts=facts,
-            more={**more, **named, **(usage if used.calls else {}), **self._model_texts(asked, told)},
-            error=told.meta.degraded or (told.reason or "" if told.outcome == "interrupted" else ""),
+            more={**more, **named, **(usage if used.calls else {}), **self._model_texts(question, summary)},
+            error=summary.meta.degraded or (summary.reason or "" if summary.outcome == "interrupted" else ""),
         )
         self._record(operation)
         if used.calls:
             self._tokens.record(used.prompt_tokens, {**facts, "gen_ai.token.type": "input"})
             self._tokens.record(used.completion_tokens, {**facts, "gen_ai.token.type": "output"})
 
-    def _record(self, operation: Operation, *, parent: Span | None = None) -> Span:
+    def _record(self, operation: TimedOperation, *, parent: Span | None = None) -> Span:
         facts = {**operation.facts, **({"error.type": operation.error} if operation.error else {})}
         context = trace.set_span_in_context(parent) if parent else None
         attributes = {**facts, **operation.more}
@@ -213,20 +219,20 @@ class Telemetry:
         span.end(operation.end)
         return span
 
-    def _retrieval_texts(self, query: str, found: Sequence[Hit | Passage]) -> Attributes:
+    def _retrieval_texts(self, query: str, hits: Sequence[Hit | Passage]) -> Attributes:
         if not self._texts:
             return {}
-        documents = [{"id": one.chunk.id, "score": one.score, "content": one.chunk.text} for one in found]
+        documents = [{"id": hit.chunk.id, "score": hit.score, "content": hit.chunk.text} for hit in hits]
         return {"gen_ai.retrieval.query.text": query, "gen_ai.retrieval.documents": _json(documents)}
 
-    def _model_texts(self, asked: Question, told: AnswerSummary) -> Attributes:
-        """The question and the answer; the passages stand at the retrieval."""
+    def _model_texts(self, question: Question, summary: AnswerSummary) -> Attributes:
+        """The question and the answer. The passages are on the retrieval span."""
         if not self._texts:
             return {}
-        finish = "length" if told.meta.truncated else "stop"
+        finish = "length" if summary.meta.truncated else "stop"
         return {
-            "gen_ai.input.messages": _json([_message("user", asked.text)]),
-            "gen_ai.output.messages": _json([{**_message("assistant", told.text), "finish_reason": finish}]),
+            "gen_ai.input.messages": _json([_message("user", question.text)]),
+            "gen_ai.output.messages": _json([{**_message("assistant", summary.text), "finish_reason": finish}]),
         }
 
 

@@ -65,7 +65,7 @@ def search(  # noqa: PLR0913 - one parameter per filter
     except DataFolderBusy as busy:
         found = hand_over(settings_of(ctx), busy, wanted)
     if as_json:
-        from bookwise.schemas.books import SearchResponse
+        from bookwise.schemas.search import SearchResponse
 
         print_json(SearchResponse.of(found).model_dump(mode="json"))
     else:

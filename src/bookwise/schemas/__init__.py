@@ -1,1 +1,1 @@
-"""The public shapes, under the names that callers know: one module per face."""
+"""Public JSON objects, one module per interface."""

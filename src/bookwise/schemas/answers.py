@@ -1,4 +1,4 @@
-"""Answer → the account every face translates from, whichever kind of answer it is."""
+"""Answer → AnswerSummary: the one description of an answer that every interface translates from."""
 
 from dataclasses import dataclass
 from typing import Literal, Self, TypeAlias, assert_never
@@ -23,13 +23,13 @@ from bookwise.schemas.wire import Shape, Similarity
 
 Outcome: TypeAlias = Literal["answered", "refused", "blocked", "interrupted"]
 
-CUT_OFF_BEFORE_THE_FIRST_WORD = "The answer was cut off before its first word. Please ask again."
+INTERRUPTED_EMPTY = "The answer was cut off before its first word. Ask again."
 
 NO_CONFIDENCE = Confidence(average=0.0, minimum=0.0, maximum=0.0, count=0, diversity=0.0, level="insufficient")
 
 
 class GroundingReport(Shape):
-    """How much of the answer its sources carry."""
+    """How much of the answer its sources support."""
 
     supported: Similarity
     unsupported: tuple[str, ...] = ()
@@ -46,7 +46,7 @@ class GroundingReport(Shape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSummary:
-    """What can be told of any answer; what a kind of answer does not have is empty."""
+    """What every kind of answer has in common. Fields that do not apply to a kind are empty."""
 
     outcome: Outcome
     reason: str | None
@@ -60,6 +60,15 @@ class AnswerSummary:
 
     @property
     def confidence(self) -> Confidence:
+        """How far to trust this answer. Without an answer there is nothing to trust: even when the passages were good
+        enough, a refused, blocked or interrupted answer has no confidence."""
+        if self.outcome != "answered" and self.retrieval_confidence.should_answer:
+            return NO_CONFIDENCE
+        return self.retrieval_confidence
+
+    @property
+    def retrieval_confidence(self) -> Confidence:
+        """The figures of the retrieved passages, whatever the answer."""
         return self.evidence.confidence if self.evidence else NO_CONFIDENCE
 
     @property
@@ -68,7 +77,7 @@ class AnswerSummary:
 
 
 def summarize_answer(answer: Answer) -> AnswerSummary:
-    """One place where the kinds of answers part."""
+    """Summarizes any kind of answer. This is the only place that distinguishes the kinds."""
     match answer:
         case Answered():
             return AnswerSummary(
@@ -96,10 +105,10 @@ def summarize_answer(answer: Answer) -> AnswerSummary:
             return AnswerSummary(
                 outcome="interrupted",
                 reason=answer.reason,
-                text=answer.text if answer.text.strip() else CUT_OFF_BEFORE_THE_FIRST_WORD,
+                text=answer.text if answer.text.strip() else INTERRUPTED_EMPTY,
                 meta=answer.meta,
                 evidence=answer.evidence,
-                citations=_seen_in(answer.text, answer.evidence),
+                citations=_citations_in(answer.text, answer.evidence),
             )
         case _:
             assert_never(answer)
@@ -110,8 +119,8 @@ def _one_per_number(citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
     return tuple(first[number] for number in sorted(first))
 
 
-def _seen_in(text: str, evidence: Evidence | None) -> tuple[Citation, ...]:
-    """The passages that the reader saw cited before the end; their quotes were never checked."""
+def _citations_in(text: str, evidence: Evidence | None) -> tuple[Citation, ...]:
+    """The passages cited before the interruption, without quotes: they were never checked."""
     passages = evidence.passages if evidence else ()
-    seen = {number for mark in citation_marks(text, passages) for number in mark.numbers}
-    return tuple(Citation(number=p.number, passage=p, quote="") for p in passages if p.number in seen)
+    numbers = {number for mark in citation_marks(text, passages) for number in mark.numbers}
+    return tuple(Citation(number=p.number, passage=p, quote="") for p in passages if p.number in numbers)

@@ -1,27 +1,87 @@
-"""The public shapes of chunks, jobs and searches, under the names that callers know."""
+"""Public JSON objects for chunks, lessons and ingestion jobs."""
 
 from datetime import datetime
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from bookwise.domain.books import Chunk
 from bookwise.domain.jobs import IngestionJob, IngestionMode, JobStatus, LessonOutcome, LessonRecord
-from bookwise.domain.search import DEFAULT_BOOK_ID, Filter, Hit, SearchQuery, SearchResult
+from bookwise.schemas.wire import EXAMPLE_BOOK_ID, EXAMPLE_LESSON_ID, EXAMPLE_TIME, Shape, examples
 
 ProficiencyLevel = Literal["A1", "A2", "B1", "B2", "C1", "C2"]
 TeachingLayer = Literal["L1", "L2", "L3", "L4"]
 HardwareTier = Literal[1, 2, 3, 4]
 
-NUMBER_MAX = 2**53 - 1  #: the largest that every reader of JSON tells from its neighbours
+EXAMPLE_TEXT = "A node is a process that performs computation. Nodes communicate over topics."
+EXAMPLE_URL = "https://book.example/ros2/nodes#what-a-node-is"
+EXAMPLE_FILE = "ros2/01-nodes.md"
+EXAMPLE_CHUNK_ID = "5b0b4b0e-93e1-5a2c-8f0e-3c1d2b7a9e10"
+EXAMPLE_HASH = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0bb2ca0f0f3e0b6b2a1c3d"
+
+#: What a chunk and a search result have in common.
+PLACE_EXAMPLE: dict[str, Any] = {
+    "module": "ros2",
+    "chapter": 1,
+    "lesson": 1,
+    "section_title": "What a node is",
+    "hardware_tier": 1,
+    "proficiency_level": "A2",
+    "layer": "L1",
+    "source_file": EXAMPLE_FILE,
+    "parent_doc_id": EXAMPLE_LESSON_ID,
+    "chunk_index": 0,
+    "total_chunks": 1,
+    "prev_chunk_id": None,
+    "next_chunk_id": None,
+    "content_hash": EXAMPLE_HASH,
+    "page_title": "Nodes",
+    "url": EXAMPLE_URL,
+    "anchor": "what-a-node-is",
+    "breadcrumb": ["ROS 2", "Nodes"],
+}
+CHUNK_EXAMPLE: dict[str, Any] = {
+    "id": EXAMPLE_CHUNK_ID,
+    "text": EXAMPLE_TEXT,
+    "metadata": {
+        **PLACE_EXAMPLE,
+        "book_id": EXAMPLE_BOOK_ID,
+        "source_file_hash": EXAMPLE_HASH,
+        "version": 1,
+        "created_at": EXAMPLE_TIME,
+        "updated_at": EXAMPLE_TIME,
+    },
+    "word_count": 12,
+    "token_count": 14,
+    "char_count": 77,
+}
+JOB_EXAMPLE: dict[str, Any] = {
+    "job_id": 7,
+    "book_id": EXAMPLE_BOOK_ID,
+    "mode": "incremental",
+    "status": "completed",
+    "total_files": 29,
+    "files_processed": 1,
+    "files_skipped": 28,
+    "files_failed": 0,
+    "files_withdrawn": 0,
+    "chunks_created": 12,
+    "chunks_deleted": 11,
+    "started_at": EXAMPLE_TIME,
+    "completed_at": "2026-03-29T12:00:02Z",
+    "duration_seconds": 2,
+    "error_message": None,
+}
+OUTCOME_EXAMPLE: dict[str, Any] = {
+    "source_file": EXAMPLE_FILE,
+    "status": "published",
+    "chunks_created": 12,
+    "chunks_deleted": 11,
+}
 
 
-class BookShape(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class DocumentMetadata(BookShape):
-    """Where a chunk sits, for whom it is, and how it hangs together with its neighbours."""
+class DocumentMetadata(Shape):
+    """Where a chunk is, whom it is for, and which chunks are before and after it."""
 
     book_id: str
     module: str
@@ -52,14 +112,16 @@ class DocumentMetadata(BookShape):
         if self.chunk_index >= self.total_chunks:
             raise ValueError("chunk_index must be less than total_chunks")
         if (self.chunk_index == 0) != (self.prev_chunk_id is None):
-            raise ValueError("exactly the first chunk has no prev_chunk_id")
+            raise ValueError("only the first chunk has no prev_chunk_id")
         if (self.chunk_index == self.total_chunks - 1) != (self.next_chunk_id is None):
-            raise ValueError("exactly the last chunk has no next_chunk_id")
+            raise ValueError("only the last chunk has no next_chunk_id")
         return self
 
 
-class DocumentChunk(BookShape):
-    """A unit of text ready for retrieval."""
+class DocumentChunk(Shape):
+    """A stored piece of a lesson."""
+
+    model_config = examples(CHUNK_EXAMPLE)
 
     id: str
     text: str = Field(min_length=10)
@@ -106,8 +168,8 @@ class DocumentChunk(BookShape):
         )
 
 
-class IngestionRecord(BookShape):
-    """A live lesson."""
+class IngestionRecord(Shape):
+    """A lesson that readers can see."""
 
     source_file: str
     file_hash: str
@@ -140,8 +202,8 @@ class IngestionRecord(BookShape):
         )
 
 
-class IngestionState(BookShape):
-    """What is indexed of a book."""
+class IngestionState(Shape):
+    """The indexed lessons of a book."""
 
     book_id: str
     collection_name: str
@@ -157,8 +219,10 @@ class IngestionState(BookShape):
         return self
 
 
-class IngestionJobReport(BookShape):
-    """One ingestion run."""
+class IngestionJobReport(Shape):
+    """One ingestion job."""
+
+    model_config = examples(JOB_EXAMPLE)
 
     job_id: int
     book_id: str
@@ -175,13 +239,13 @@ class IngestionJobReport(BookShape):
     completed_at: datetime | None = None
     duration_seconds: int | None = None
     error_message: str | None = None
-    attempt: int = Field(default=1, ge=1, description="One more after each try that a stopped service broke off.")
+    attempt: int = Field(default=1, ge=1, description="Number of tries; a stopped service adds one.")
 
     @model_validator(mode="after")
     def _state_fits(self) -> Self:
         ended = self.status in ("completed", "failed")
         if ended != (self.completed_at is not None):
-            raise ValueError("exactly a job that ended has completed_at")
+            raise ValueError("completed_at must be set exactly when the job has ended")
         if self.status == "completed" and self.files_processed + self.files_skipped != self.total_files:
             raise ValueError("files_processed + files_skipped must be total_files")
         return self
@@ -208,8 +272,10 @@ class IngestionJobReport(BookShape):
         )
 
 
-class LessonReport(BookShape):
-    """What a run did with one lesson."""
+class LessonReport(Shape):
+    """What a job did with one lesson."""
+
+    model_config = examples(OUTCOME_EXAMPLE)
 
     source_file: str
     status: str
@@ -227,134 +293,4 @@ class LessonReport(BookShape):
             chunks_deleted=outcome.chunks_deleted,
             reason=outcome.reason,
             message=outcome.message,
-        )
-
-
-class SearchRequest(BookShape):
-    """A search request with all filters; every filter must match."""
-
-    text: str = Field(min_length=3)
-    book_id: str = DEFAULT_BOOK_ID
-    hardware_tier_filter: HardwareTier = 1
-    module_filter: str | None = None
-    chapter_min: int | None = Field(default=None, ge=0, le=NUMBER_MAX, strict=True)
-    chapter_max: int | None = Field(default=None, ge=0, le=NUMBER_MAX, strict=True)
-    lesson_filter: int | None = Field(default=None, ge=0, le=NUMBER_MAX, strict=True)
-    proficiency_levels: tuple[ProficiencyLevel, ...] | None = None
-    layer_filter: TeachingLayer | None = None
-    parent_doc_id: str | None = None
-    limit: int = Field(default=5, ge=1, le=20, strict=True)
-
-    def query(self) -> SearchQuery:
-        return SearchQuery(
-            text=self.text,
-            limit=self.limit,
-            filter=Filter(
-                book_id=self.book_id,
-                hardware_tier=self.hardware_tier_filter,
-                module=self.module_filter,
-                chapter_min=self.chapter_min,
-                chapter_max=self.chapter_max,
-                lesson=self.lesson_filter,
-                proficiency_levels=self.proficiency_levels or (),
-                layer=self.layer_filter,
-                lesson_id=self.parent_doc_id,
-            ),
-        )
-
-
-class SearchResultItem(BookShape):
-    """One hit, with its scores and its place."""
-
-    chunk_id: str
-    text: str
-    score: float = Field(ge=0, le=1)
-    cosine: float = Field(ge=-1.001, le=1.001)
-    lexical: float = Field(ge=0, le=1)
-    source_file: str
-    section_title: str | None = None
-    module: str
-    chapter: int
-    lesson: int
-    hardware_tier: int
-    proficiency_level: str
-    layer: str
-    chunk_index: int
-    total_chunks: int
-    parent_doc_id: str | None = None
-    prev_chunk_id: str | None = None
-    next_chunk_id: str | None = None
-    content_hash: str | None = None
-    page_title: str = ""
-    url: str = ""
-    anchor: str = ""
-    breadcrumb: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, hit: Hit) -> Self:
-        chunk, where, audience = hit.chunk, hit.chunk.locator, hit.chunk.audience
-        return cls(
-            chunk_id=chunk.id,
-            text=chunk.text,
-            score=hit.score,
-            cosine=hit.cosine,
-            lexical=hit.lexical,
-            source_file=where.source_file,
-            section_title=where.section_title,
-            module=where.module,
-            chapter=where.chapter,
-            lesson=where.lesson,
-            hardware_tier=audience.hardware_tier,
-            proficiency_level=audience.proficiency_level,
-            layer=audience.layer,
-            chunk_index=chunk.index,
-            total_chunks=chunk.total,
-            parent_doc_id=chunk.lesson_id,
-            prev_chunk_id=chunk.prev_id,
-            next_chunk_id=chunk.next_id,
-            content_hash=chunk.content_hash,
-            page_title=where.page_title,
-            url=where.url,
-            anchor=where.anchor,
-            breadcrumb=where.breadcrumb,
-        )
-
-
-class SearchTimings(BookShape):
-    """Milliseconds."""
-
-    embed_ms: float
-    index_ms: float
-    total_ms: float
-
-
-class SearchResponse(BookShape):
-    """The hits of a search, best first."""
-
-    query: str
-    results: tuple[SearchResultItem, ...]
-    total_found: int = Field(ge=0)
-    hardware_tier_filter: int
-    module_filter: str | None = None
-    book_id: str
-    timings: SearchTimings
-
-    @model_validator(mode="after")
-    def _best_first(self) -> Self:
-        scores = [result.score for result in self.results]
-        if scores != sorted(scores, reverse=True):
-            raise ValueError("results must be ordered by score")
-        return self
-
-    @classmethod
-    def of(cls, found: SearchResult) -> Self:
-        timings = found.timings
-        return cls(
-            query=found.query.text,
-            results=tuple(SearchResultItem.of(hit) for hit in found.hits),
-            total_found=found.total_found,
-            hardware_tier_filter=found.query.filter.hardware_tier,
-            module_filter=found.query.filter.module,
-            book_id=found.query.filter.book_id,
-            timings=SearchTimings(embed_ms=timings.embed_ms, index_ms=timings.index_ms, total_ms=timings.total_ms),
         )

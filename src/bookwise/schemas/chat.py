@@ -1,5 +1,6 @@
-"""The public shapes of the chat service: request, response, thread, retrieval, confidence."""
+"""Public JSON objects of the chat API: request, response, source, session."""
 
+import json
 import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -7,17 +8,49 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Annotated, Any, Self, TypeAlias
 
-from pydantic import Field, StrictBool, StringConstraints, WithJsonSchema, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    StrictBool,
+    StringConstraints,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
 
 from bookwise.answering.evidence.confidence import level_of
 from bookwise.domain.answers import QUESTION_MAX, Answer, EngineName, Level, Passage, Question
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Role, Thread, ThreadMessage
 from bookwise.schemas import locations
 from bookwise.schemas.answers import GroundingReport, Outcome, summarize_answer
-from bookwise.schemas.retrieval import TOP_K_MAX, ChunkMetadata, ConfidenceMetrics, RetrievalResult, require_decision
-from bookwise.schemas.wire import UUID4, SessionId, Shape, Similarity, Timestamp, UtcTime, iso, new_id, now, shortened
+from bookwise.schemas.retrieval import (
+    METRICS_EXAMPLE,
+    TOP_K_MAX,
+    ChunkMetadata,
+    ConfidenceMetrics,
+    RetrievalResult,
+    require_decision,
+)
+from bookwise.schemas.wire import (
+    EXAMPLE_ANSWER_ID,
+    EXAMPLE_BOOK_ID,
+    EXAMPLE_SESSION_ID,
+    EXAMPLE_TIME,
+    UUID4,
+    SessionId,
+    Shape,
+    Similarity,
+    Timestamp,
+    UtcTime,
+    examples,
+    iso,
+    new_id,
+    now,
+    shortened,
+)
 
 DISPLAY_MAX = 500
+METADATA_MAX = 4_000
 
 __all__ = [
     "ChatRequest",
@@ -31,37 +64,80 @@ __all__ = [
 ]
 
 OptionalSessionId: TypeAlias = Annotated[SessionId, WithJsonSchema({"anyOf": [UUID4, {"type": "null"}]})]
+
+
+def _small_object(value: dict[str, Any]) -> dict[str, Any]:
+    try:
+        size = len(json.dumps(value))
+    except RecursionError:
+        raise ValueError("has too many levels") from None
+    if size > METADATA_MAX:
+        raise ValueError(f"must have at most {METADATA_MAX:,} characters as JSON; it has {size:,}")
+    return value
+
+
+ThreadMetadata: TypeAlias = Annotated[dict[str, Any], AfterValidator(_small_object)]
 MessageText: TypeAlias = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=QUESTION_MAX)]
 
 
 class ChatRequest(Shape):
-    """A reader's question."""
+    """A question."""
+
+    model_config = examples(
+        {"message": "How do ROS 2 nodes communicate?"},
+        {"message": "And how do I start one?", "session_id": EXAMPLE_SESSION_ID},
+    )
 
     message: MessageText
     session_id: OptionalSessionId = Field(default_factory=new_id)
     stream: StrictBool = False
     top_k: int = Field(default=5, ge=1, le=TOP_K_MAX, strict=True)
-    similarity_threshold: Similarity = Field(default=0.7, strict=True)
-    book_id: str | None = None
-    engine: EngineName | None = None
+    similarity_threshold: Similarity | None = Field(
+        default=None,
+        strict=True,
+        description="Ignore passages below this calibrated similarity. Default: decide as `bookwise ask` does.",
+    )
+    book_id: str | None = Field(default=None, description="Default: the session's book, or the only or default book.")
+    engine: EngineName | None = Field(default=None, description="Default: the configured engine.")
+    metadata: ThreadMetadata | None = Field(
+        default=None, description=f"Stored with a new session, at most {METADATA_MAX:,} characters of JSON."
+    )
 
     @field_validator("session_id", mode="before")
     @classmethod
-    def _null_means_a_new_thread(cls, value: Any) -> Any:
+    def _new_session_for_null(cls, value: Any) -> Any:
         return new_id() if value is None else value
 
-    def question(self, default_book_id: str) -> Question:
+    def question(self, default_book_id: str, *, default_threshold: float = 0.0) -> Question:
+        threshold = self.similarity_threshold
         return Question(
             text=self.message,
             book_id=self.book_id or default_book_id,
             top_k=self.top_k,
-            threshold=self.similarity_threshold,
+            threshold=default_threshold if threshold is None else threshold,
             engine=self.engine,
         )
 
 
+SOURCE_EXAMPLE: dict[str, Any] = {
+    "chunk_text": "A node is a process that performs computation. Nodes communicate over topics.",
+    "similarity_score": 0.84,
+    "chapter": "ROS 2",
+    "section": "What a node is",
+    "url": "https://book.example/ros2/nodes#what-a-node-is",
+    "chunk_index": 0,
+    "number": 1,
+    "chunk_id": "5b0b4b0e-93e1-5a2c-8f0e-3c1d2b7a9e10",
+    "quote": "A node is a process that performs computation.",
+    "page_title": "Nodes",
+    "cosine": 0.61,
+}
+
+
 class Source(Shape):
-    """A passage, as shown beside an answer."""
+    """A passage of the book."""
+
+    model_config = examples(SOURCE_EXAMPLE)
 
     chunk_text: str = Field(max_length=DISPLAY_MAX)
     similarity_score: Similarity
@@ -69,9 +145,9 @@ class Source(Shape):
     section: str
     url: str
     chunk_index: int = Field(ge=0)
-    number: int | None = Field(default=None, ge=1, description="The [n] in the answer.")
+    number: int | None = Field(default=None, ge=1, description="The [n] that cites it in the answer.")
     chunk_id: str = ""
-    quote: str = Field(default="", description="The words of the passage that carry the answer.")
+    quote: str = Field(default="", description="The words of the passage that support the answer.")
     page_title: str = ""
     cosine: float | None = Field(default=None, ge=-1.001, le=1.001)
 
@@ -93,84 +169,116 @@ class Source(Shape):
         )
 
 
-def _usual_outcome(known: dict[str, Any]) -> Outcome:
-    return "answered" if known.get("should_answer") else "refused"
+def _default_outcome(fields: dict[str, Any]) -> Outcome:
+    return "answered" if fields.get("should_answer") else "refused"
+
+
+ANSWER_EXAMPLE: dict[str, Any] = {
+    "response": "A node is a process that performs computation. [1]",
+    "confidence": METRICS_EXAMPLE["average_similarity"],
+    "sources": [SOURCE_EXAMPLE],
+    "session_id": EXAMPLE_SESSION_ID,
+    "timestamp": EXAMPLE_TIME,
+    "confidence_level": METRICS_EXAMPLE["confidence_level"],
+    "should_answer": True,
+    "outcome": "answered",
+    "reason": None,
+    "metrics": METRICS_EXAMPLE,
+    "grounding": {"supported": 1.0, "unsupported": [], "unsupported_citations": 0},
+    "disclaimer": None,
+    "nearest": [],
+    "degraded": None,
+    "truncated": False,
+    "answer_id": EXAMPLE_ANSWER_ID,
+}
 
 
 class ChatResponse(Shape):
-    """An answer with its confidence and its sources."""
+    """An answer or a refusal. Outcome, decision, confidence and sources always agree."""
+
+    model_config = examples(ANSWER_EXAMPLE)
 
     response: Annotated[str, Field(pattern=r"\S")]
-    confidence: Similarity
+    confidence: Similarity = Field(
+        description="Average similarity of the passages; 0 when passages that suffice led to no answer."
+    )
     sources: tuple[Source, ...]
     session_id: SessionId
     timestamp: Timestamp = Field(default_factory=lambda: iso(now()))
     confidence_level: Level
-    should_answer: bool
-    outcome: Outcome = Field(default_factory=_usual_outcome)
-    reason: str | None = Field(default=None, description="Why it was refused, blocked or cut off.")
-    metrics: ConfidenceMetrics | None = None
+    should_answer: bool = Field(description="True exactly when `outcome` is `answered`.")
+    outcome: Outcome = Field(default_factory=_default_outcome)
+    reason: str | None = Field(default=None, description="Why the question was refused, blocked or cut off.")
+    metrics: ConfidenceMetrics | None = Field(default=None, description="Figures of the retrieved passages.")
     grounding: GroundingReport | None = None
     disclaimer: str | None = None
-    nearest: tuple[Source, ...] = Field(default=(), description="Close passages of a refusal; they claim nothing.")
+    nearest: tuple[Source, ...] = Field(default=(), description="The closest passages to a refused question.")
     degraded: str | None = Field(default=None, description="Why the configured engine could not answer.")
     truncated: bool = False
-    answer_id: str | None = Field(default=None, description="By which whoever asked may rate it (POST /feedback).")
+    answer_id: str | None = Field(default=None, description="Pass it to POST /feedback to rate the answer.")
 
     @model_validator(mode="after")
-    def _agrees_with_itself(self) -> Self:
+    def _check_decision(self) -> Self:
         require_decision(self.should_answer, self.confidence_level)
         possible = {level_of(self.confidence, count) for count in range(TOP_K_MAX + 1)}
         if self.confidence_level not in possible:
             raise ValueError(
                 f"confidence_level cannot be {self.confidence_level!r} at a confidence of {self.confidence}"
             )
-        if self.outcome == "answered" and not self.should_answer:
-            raise ValueError("nothing is answered when should_answer is false")
+        if (self.outcome == "answered") != self.should_answer:
+            raise ValueError(f"should_answer cannot be {self.should_answer} when the outcome is {self.outcome!r}")
         if self.outcome == "answered" and not self.sources:
-            raise ValueError("an answer names its sources")
+            raise ValueError("an answer must have sources")
+        if self.outcome in ("refused", "blocked") and self.sources:
+            raise ValueError(f"a response that is {self.outcome} has no sources")
         return self
 
     @model_validator(mode="after")
-    def _agrees_with_the_metrics(self) -> Self:
+    def _check_metrics(self) -> Self:
+        """Confidence and level are those of the metrics. A question that was not answered although the passages
+        sufficed (the language model refused, or the question is ambiguous) has none."""
         if self.metrics is None:
             return self
-        pairs = {
-            "confidence": (self.confidence, self.metrics.average_similarity),
-            "confidence_level": (self.confidence_level, self.metrics.confidence_level),
-            "should_answer": (self.should_answer, self.metrics.should_answer),
-        }
-        for name, (mine, computed) in pairs.items():
-            if mine != computed:
-                raise ValueError(f"{name} is {mine!r}, but the metrics say {computed!r}")
+        expected: tuple[float, Level] = (self.metrics.average_similarity, self.metrics.confidence_level)
+        if self.outcome != "answered" and self.metrics.should_answer:
+            expected = (0.0, "insufficient")
+        for name, value in zip(("confidence", "confidence_level"), expected, strict=True):
+            if getattr(self, name) != value:
+                raise ValueError(f"{name} is {getattr(self, name)!r}, but by the metrics it must be {value!r}")
         return self
 
     @classmethod
     def of(cls, answer: Answer, *, session_id: str, answer_id: str | None = None, at: datetime | None = None) -> Self:
-        told = summarize_answer(answer)
-        confidence = told.confidence
+        summary = summarize_answer(answer)
+        confidence = summary.confidence
         return cls(
-            response=told.text,
+            response=summary.text,
             confidence=confidence.average,
-            sources=tuple(Source.of(c.passage, quote=c.quote) for c in told.citations),
+            sources=tuple(Source.of(c.passage, quote=c.quote) for c in summary.citations),
             session_id=session_id,
             timestamp=iso(at or now()),
             confidence_level=confidence.level,
             should_answer=confidence.should_answer,
-            outcome=told.outcome,
-            reason=told.reason,
-            metrics=ConfidenceMetrics.of(confidence),
-            grounding=told.grounding,
-            disclaimer=told.disclaimer,
-            nearest=tuple(Source.of(passage) for passage in told.nearest),
-            degraded=told.meta.degraded,
-            truncated=told.meta.truncated,
+            outcome=summary.outcome,
+            reason=summary.reason,
+            metrics=ConfidenceMetrics.of(summary.retrieval_confidence),
+            grounding=summary.grounding,
+            disclaimer=summary.disclaimer,
+            nearest=tuple(Source.of(passage) for passage in summary.nearest),
+            degraded=summary.meta.degraded,
+            truncated=summary.meta.truncated,
             answer_id=answer_id,
         )
 
 
+MESSAGES_EXAMPLE: list[dict[str, Any]] = [
+    {"role": "user", "content": "What is a node?", "timestamp": EXAMPLE_TIME},
+    {"role": "assistant", "content": ANSWER_EXAMPLE["response"], "timestamp": EXAMPLE_TIME, "confidence": 0.84},
+]
+
+
 class Message(Shape):
-    """One turn of a thread."""
+    """One message of a session."""
 
     role: Role
     content: str
@@ -180,9 +288,9 @@ class Message(Shape):
     details: dict[str, Any] = Field(default_factory=dict, exclude_if=operator.not_)
 
     @model_validator(mode="after")
-    def _only_answers_are_rated(self) -> Self:
+    def _check_confidence(self) -> Self:
         if self.role == "user" and self.confidence is not None:
-            raise ValueError("only a message of the assistant has a confidence")
+            raise ValueError("only an assistant message has a confidence")
         return self
 
     @classmethod
@@ -198,7 +306,19 @@ class Message(Shape):
 
 
 class ConversationThread(Shape):
-    """A stored dialogue: its newest messages, in order."""
+    """A session with its newest messages, oldest first."""
+
+    model_config = examples(
+        {
+            "thread_id": EXAMPLE_SESSION_ID,
+            "messages": MESSAGES_EXAMPLE,
+            "created_at": EXAMPLE_TIME,
+            "updated_at": EXAMPLE_TIME,
+            "topic_summary": None,
+            "metadata": {"user_id": "user123"},
+            "book_id": EXAMPLE_BOOK_ID,
+        }
+    )
 
     thread_id: SessionId = Field(default_factory=new_id)
     messages: tuple[Message, ...] = Field(default=(), max_length=LIVE_MESSAGES_MAX)
@@ -211,7 +331,7 @@ class ConversationThread(Shape):
     archived: bool = Field(default=False, exclude_if=operator.not_)
 
     @model_validator(mode="after")
-    def _takes_turns_in_time(self) -> Self:
+    def _check_messages(self) -> Self:
         for before, after in pairwise(self.messages):
             if before.role == after.role:
                 raise ValueError("messages must alternate between user and assistant")
@@ -223,7 +343,7 @@ class ConversationThread(Shape):
     def of(cls, thread: Thread) -> Self:
         return cls(
             thread_id=thread.id,
-            messages=tuple(Message.of(message) for message in _in_time(thread.messages)),
+            messages=tuple(Message.of(message) for message in _in_order(thread.messages)),
             created_at=thread.created_at,
             updated_at=thread.updated_at,
             topic_summary=thread.topic_summary,
@@ -234,8 +354,9 @@ class ConversationThread(Shape):
         )
 
 
-def _in_time(messages: Iterable[ThreadMessage]) -> Iterator[ThreadMessage]:
-    """A server's clock that was set back must not make a thread unreadable: no message is before its predecessor."""
+def _in_order(messages: Iterable[ThreadMessage]) -> Iterator[ThreadMessage]:
+    """The messages with timestamps that never decrease: a server clock that was set back must not make a session
+    unreadable."""
     latest: datetime | None = None
     for message in messages:
         latest = max(latest or message.timestamp, message.timestamp)

@@ -1,7 +1,7 @@
-"""The public shapes of OpenAI's chat completions and models: what is read of a request, and how a book answers."""
+"""Public JSON objects of the OpenAI-compatible API: chat completions and models."""
 
 from datetime import UTC, datetime
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field, StrictBool
 
@@ -9,22 +9,26 @@ from bookwise.domain.answers import EngineName, Level
 from bookwise.domain.errors import InvalidInput
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, ThreadMessage
 from bookwise.schemas.answers import Outcome
-from bookwise.schemas.wire import Shape
+from bookwise.schemas.wire import EXAMPLE_ANSWER_ID, EXAMPLE_BOOK_ID, Shape, examples
 
-RULE = "\n\n---\n"  #: below it stands where an answer comes from
+RULE = "\n\n---\n"  #: separates the answer from the list of its sources
 SOURCES = "**Sources:**"
 CLOSEST = "**Closest in the book:**"
 
 
+TEXT_PARTS = frozenset({"text", "input_text", "output_text", "refusal"})
+ANY_BOOK = "bookwise"  #: the model name of the only or the default book
+
+
 class Part(BaseModel):
-    """A piece of a message that is not given as one string."""
+    """One part of a message whose content is a list."""
 
     type: str
     text: str = ""
 
 
 class CompletionInputMessage(BaseModel):
-    """One message of the request; what is not text is refused when it is read."""
+    """One message of the request. Reading `text` raises `InvalidInput` when a part is not text."""
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Part] | None = None
@@ -33,9 +37,11 @@ class CompletionInputMessage(BaseModel):
     def text(self) -> str:
         if self.content is None or isinstance(self.content, str):
             return self.content or ""
-        foreign = sorted({part.type for part in self.content} - {"text", "input_text", "output_text", "refusal"})
-        if foreign:
-            raise InvalidInput(f"A message holds {', '.join(foreign)}; only text is read.", advice="Send text parts.")
+        unsupported = sorted({part.type for part in self.content} - TEXT_PARTS)
+        if unsupported:
+            raise InvalidInput(
+                f"A message contains {', '.join(unsupported)}. Only text is supported.", advice="Send text parts."
+            )
         return "\n".join(part.text for part in self.content)
 
 
@@ -44,9 +50,11 @@ class StreamOptions(BaseModel):
 
 
 class CompletionRequest(BaseModel):
-    """What is read of a request. Temperature, tools, token limits and the like are accepted and have no effect."""
+    """A chat completion request. Other parameters (temperature, tools, token limits) are accepted and ignored."""
 
-    model: str = Field(max_length=200, description="A book's id; `bookwise` for the only or the default book.")
+    model_config = examples({"model": ANY_BOOK, "messages": [{"role": "user", "content": "What is a node?"}]})
+
+    model: str = Field(max_length=200, description="A book id, or `bookwise` for the only or the default book.")
     messages: list[CompletionInputMessage] = Field(min_length=1)
     stream: StrictBool | None = None
     stream_options: StreamOptions | None = None
@@ -56,27 +64,38 @@ class CompletionRequest(BaseModel):
         return bool(self.stream_options and self.stream_options.include_usage)
 
     def split(self) -> tuple[str, list[ThreadMessage]]:
-        """The last user's message, and what was said before it. Instructions are left out: the book answers."""
-        said = [message for message in self.messages if message.role in ("user", "assistant")]
-        while said and said[-1].role != "user":
-            said.pop()
-        if not said:
-            raise InvalidInput("There is no message of the role user.", advice="Ask the question in one.")
-        return said[-1].text, [_remembered(message) for message in said[:-1][-LIVE_MESSAGES_MAX:]]
+        """The last user message, and the messages before it. System messages are ignored: only the book answers."""
+        turns = [message for message in self.messages if message.role in ("user", "assistant")]
+        while turns and turns[-1].role != "user":
+            turns.pop()
+        if not turns:
+            raise InvalidInput("There is no user message.", advice="Send the question as a message with role user.")
+        return turns[-1].text, [_history_message(message) for message in turns[:-1][-LIVE_MESSAGES_MAX:]]
 
 
-def _remembered(message: CompletionInputMessage) -> ThreadMessage:
-    """A message of the past; the list below an answer is no part of what was said."""
+def _history_message(message: CompletionInputMessage) -> ThreadMessage:
+    """An earlier message, without the list of sources that we appended to an answer."""
     text = message.text
     if message.role != "assistant":
         return ThreadMessage(role="user", content=text, timestamp=datetime.now(UTC))
-    before, _, after = text.rpartition(RULE)
-    is_ours = SOURCES in after or CLOSEST in after
-    return ThreadMessage(role="assistant", content=before if is_ours else text, timestamp=datetime.now(UTC))
+    answer, _, appended = text.rpartition(RULE)
+    has_sources = SOURCES in appended or CLOSEST in appended
+    return ThreadMessage(role="assistant", content=answer if has_sources else text, timestamp=datetime.now(UTC))
+
+
+MODEL_EXAMPLE: dict[str, Any] = {
+    "id": EXAMPLE_BOOK_ID,
+    "object": "model",
+    "created": 1774785600,
+    "owned_by": ANY_BOOK,
+    "name": "Physical AI",
+}
 
 
 class ModelCard(Shape):
     """A book as a model."""
+
+    model_config = examples(MODEL_EXAMPLE)
 
     id: str
     object: Literal["model"] = "model"
@@ -88,12 +107,14 @@ class ModelCard(Shape):
 class ModelList(Shape):
     """The books as models."""
 
+    model_config = examples({"object": "list", "data": [MODEL_EXAMPLE]})
+
     object: Literal["list"] = "list"
     data: tuple[ModelCard, ...]
 
 
 class UrlCitation(Shape):
-    """Where the text cites a published place."""
+    """A citation in the text, with the page it points to."""
 
     start_index: int
     end_index: int
@@ -107,11 +128,11 @@ class Annotation(Shape):
 
 
 class CompletionMessage(Shape):
-    """The answer with its sources below."""
+    """The answer, followed by a list of its sources."""
 
     role: Literal["assistant"]
     content: str
-    refusal: str | None
+    refusal: str | None = None
     annotations: tuple[Annotation, ...]
 
 
@@ -119,11 +140,11 @@ class CompletionChoice(Shape):
     index: int
     message: CompletionMessage
     finish_reason: Literal["stop", "length", "content_filter"]
-    logprobs: None
+    logprobs: None = None
 
 
 class CompletionUsage(Shape):
-    """What a language model was asked for; zero without one."""
+    """Tokens used by the language model; 0 without one."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -131,18 +152,60 @@ class CompletionUsage(Shape):
 
 
 class CompletionFacts(Shape):
-    """What a program cannot read from the text."""
+    """Facts about the answer that OpenAI's format has no field for."""
 
     answer_id: str
     outcome: Outcome
-    reason: str | None
+    reason: str | None = None
     confidence: Level
     engine: EngineName
-    degraded: str | None
+    degraded: str | None = None
 
 
 class ChatCompletion(Shape):
     """An answer as a chat completion."""
+
+    model_config = examples(
+        {
+            "id": "chatcmpl-6f1d7c0a2b3e4d5f8a9b0c1d2e3f4a5b",
+            "object": "chat.completion",
+            "created": 1774785600,
+            "model": EXAMPLE_BOOK_ID,
+            "choices": [
+                {
+                    "index": 0,
+                    "message": {
+                        "role": "assistant",
+                        "content": "A node is a process that performs computation. [1]"
+                        "\n\n---\n**Sources:**\n\n- [1] [Nodes](<https://book.example/ros2/nodes>)",
+                        "refusal": None,
+                        "annotations": [
+                            {
+                                "type": "url_citation",
+                                "url_citation": {
+                                    "start_index": 47,
+                                    "end_index": 50,
+                                    "title": "Nodes",
+                                    "url": "https://book.example/ros2/nodes",
+                                },
+                            }
+                        ],
+                    },
+                    "finish_reason": "stop",
+                    "logprobs": None,
+                }
+            ],
+            "usage": {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0},
+            "bookwise": {
+                "answer_id": EXAMPLE_ANSWER_ID,
+                "outcome": "answered",
+                "reason": None,
+                "confidence": "medium",
+                "engine": "extractive",
+                "degraded": None,
+            },
+        }
+    )
 
     id: str
     object: Literal["chat.completion"]

@@ -1,4 +1,4 @@
-"""The public shapes of a reader's rating and of what the author learns from all of them."""
+"""Public JSON objects of readers' ratings and of the insights for the author."""
 
 from datetime import date
 from typing import Annotated, Any, Self
@@ -9,19 +9,15 @@ from bookwise.analytics.gaps import Gap, GapKind
 from bookwise.analytics.insights import AskedLesson, Day, Figures, Insights
 from bookwise.domain.books import Book
 from bookwise.domain.journal import COMMENT_MAX, AskedOutcome, AskedQuestion, Thumb
-from bookwise.schemas.wire import Shape, Similarity, UtcTime
+from bookwise.schemas.wire import EXAMPLE_ANSWER_ID, Shape, Similarity, UtcTime, examples
 
-SHOWN_MAX = 50  #: groups of each kind, lessons, and answers that readers disliked
-
-FEEDBACK_EXAMPLE: dict[str, Any] = {
-    "answer_id": "7f0b9a52-3c1d-4e8a-9a57-2f6f0f1f5d11",
-    "thumb": "down",
-    "comment": "I use Windows.",
-}
+LIST_MAX = 50  #: entries of each list
 
 
 class Feedback(Shape):
-    """What a reader thinks of an answer."""
+    """A reader's rating of an answer."""
+
+    model_config = examples({"answer_id": EXAMPLE_ANSWER_ID, "thumb": "down", "comment": "I use Windows."})
 
     answer_id: str = Field(max_length=100, description="The `answer_id` of the answer.")
     thumb: Thumb
@@ -29,14 +25,14 @@ class Feedback(Shape):
 
 
 class QuestionFigures(Shape):
-    """How many questions, and what became of them; greetings and thanks are no questions."""
+    """Number of questions by outcome. Greetings and thanks are not counted."""
 
     asked: int = Field(ge=0)
     answered: int = Field(ge=0)
     refused: int = Field(ge=0)
     blocked: int = Field(ge=0)
     interrupted: int = Field(ge=0)
-    refusal_rate: Similarity = Field(description="refused ÷ asked; 0 where nothing was asked.")
+    refusal_rate: Similarity = Field(description="refused ÷ asked; 0 when nothing was asked.")
 
     @classmethod
     def of(cls, figures: Figures) -> Self:
@@ -51,7 +47,7 @@ class QuestionFigures(Shape):
 
 
 class DayFigures(QuestionFigures):
-    """The same for one day, by UTC."""
+    """Number of questions of one day (UTC), by outcome."""
 
     date: date
 
@@ -61,13 +57,13 @@ class DayFigures(QuestionFigures):
 
 
 class QuestionGroup(Shape):
-    """Questions about one subject that the book does not answer, or hardly."""
+    """Questions about one subject that the book does not answer, or answers with low confidence."""
 
     kind: GapKind
     name: str
     count: int = Field(ge=1)
     last_asked: UtcTime
-    examples: tuple[str, ...] = Field(description="The newest questions, each once.")
+    examples: tuple[str, ...] = Field(description="The newest questions, without repeats.")
 
     @classmethod
     def of(cls, gap: Gap) -> Self:
@@ -75,21 +71,21 @@ class QuestionGroup(Shape):
 
 
 class MostAskedLesson(Shape):
-    """A lesson, and how many answers quote it."""
+    """A lesson and the number of answers that quote it."""
 
     lesson_id: str
     title: str
-    url: str = Field(description="Where it is published; its file, where it is not.")
+    url: str = Field(description="Where the lesson is published, or its source file.")
     count: int = Field(ge=1)
 
     @classmethod
-    def of(cls, asked: AskedLesson) -> Self:
-        lesson = asked.lesson
-        return cls(lesson_id=lesson.lesson_id, title=lesson.title, url=lesson.url, count=asked.count)
+    def of(cls, entry: AskedLesson) -> Self:
+        lesson = entry.lesson
+        return cls(lesson_id=lesson.lesson_id, title=lesson.title, url=lesson.url, count=entry.count)
 
 
 class DislikedAnswer(Shape):
-    """A question whose answer a reader did not like."""
+    """A question whose answer was rated down."""
 
     question: str
     comment: str
@@ -97,16 +93,16 @@ class DislikedAnswer(Shape):
     asked_at: UtcTime
 
     @classmethod
-    def of(cls, asked: AskedQuestion) -> Self:
-        return cls(question=asked.question, comment=asked.comment, outcome=asked.outcome, asked_at=asked.asked_at)
+    def of(cls, entry: AskedQuestion) -> Self:
+        return cls(question=entry.question, comment=entry.comment, outcome=entry.outcome, asked_at=entry.asked_at)
 
 
 class RatingFigures(Shape):
-    """What readers thought of the answers."""
+    """Number of ratings."""
 
     up: int = Field(ge=0)
     down: int = Field(ge=0)
-    share_up: Similarity | None = Field(description="None: nobody has rated yet.")
+    share_up: Similarity | None = Field(description="up ÷ (up + down); null without ratings.")
 
 
 _FIGURES: dict[str, Any] = {
@@ -148,38 +144,40 @@ INSIGHTS_EXAMPLE: dict[str, Any] = {
 
 
 class InsightsResponse(Shape):
-    """What readers asked of one book, and what became of it. Of each list the first 50 are told."""
+    """What readers asked about one book. Each list holds at most 50 entries."""
+
+    model_config = examples(INSIGHTS_EXAMPLE)
 
     book_id: str
-    title: str = Field(description="The book's.")
+    title: str = Field(description="Title of the book.")
     days: int = Field(ge=1)
-    truncated: bool = Field(description="More was asked than is read at once; the oldest is left out.")
+    truncated: bool = Field(description="There were too many questions to read; the oldest are left out.")
     totals: QuestionFigures
     ratings: RatingFigures
-    unanswered: tuple[QuestionGroup, ...] = Field(description="Questions that were refused, most asked first.")
-    low_confidence: tuple[QuestionGroup, ...] = Field(description="Answered, but with low confidence.")
+    unanswered: tuple[QuestionGroup, ...] = Field(description="Refused questions, largest group first.")
+    low_confidence: tuple[QuestionGroup, ...] = Field(description="Answered with low confidence.")
     lessons: tuple[MostAskedLesson, ...] = Field(description="Most asked first.")
     disliked: tuple[DislikedAnswer, ...] = Field(description="Newest first.")
-    by_day: tuple[DayFigures, ...] = Field(description="Oldest first, without holes.")
+    by_day: tuple[DayFigures, ...] = Field(description="One entry for every day, oldest first.")
 
     @classmethod
-    def of(cls, book: Book, found: Insights) -> Self:
-        ratings = found.ratings
+    def of(cls, book: Book, insights: Insights) -> Self:
+        ratings = insights.ratings
         share = None if ratings.share_up is None else round(ratings.share_up, 4)
         return cls(
             book_id=book.id,
             title=book.title,
-            days=found.days,
-            truncated=found.truncated,
-            totals=QuestionFigures.of(found.totals),
+            days=insights.days,
+            truncated=insights.truncated,
+            totals=QuestionFigures.of(insights.totals),
             ratings=RatingFigures(up=ratings.up, down=ratings.down, share_up=share),
-            unanswered=_groups(found, "unanswered"),
-            low_confidence=_groups(found, "low-confidence"),
-            lessons=tuple(map(MostAskedLesson.of, found.lessons[:SHOWN_MAX])),
-            disliked=tuple(map(DislikedAnswer.of, found.disliked[:SHOWN_MAX])),
-            by_day=tuple(map(DayFigures.of_day, found.by_day)),
+            unanswered=_groups(insights, "unanswered"),
+            low_confidence=_groups(insights, "low-confidence"),
+            lessons=tuple(map(MostAskedLesson.of, insights.lessons[:LIST_MAX])),
+            disliked=tuple(map(DislikedAnswer.of, insights.disliked[:LIST_MAX])),
+            by_day=tuple(map(DayFigures.of_day, insights.by_day)),
         )
 
 
-def _groups(found: Insights, kind: GapKind) -> tuple[QuestionGroup, ...]:
-    return tuple([QuestionGroup.of(gap) for gap in found.gaps if gap.kind == kind][:SHOWN_MAX])
+def _groups(insights: Insights, kind: GapKind) -> tuple[QuestionGroup, ...]:
+    return tuple([QuestionGroup.of(gap) for gap in insights.gaps if gap.kind == kind][:LIST_MAX])

@@ -1,6 +1,6 @@
-"""Evidence and Confidence → the chat service's shapes of what was found and how sure it makes us."""
+"""Public JSON objects of a retrieval: the chunks found and the confidence in them."""
 
-from typing import Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
@@ -8,15 +8,28 @@ from bookwise.answering.evidence.confidence import has_sufficient_context, level
 from bookwise.domain.answers import Confidence, Evidence, Level, Passage
 from bookwise.domain.books import Vector
 from bookwise.schemas import locations
-from bookwise.schemas.wire import Shape, Similarity
+from bookwise.schemas.wire import Shape, Similarity, examples
 
 TOP_K_MAX = 10
 EMBEDDING_DIMENSIONS = 1536
 MEAN_TOLERANCE = 1e-6
 
 
+METRICS_EXAMPLE: dict[str, Any] = {
+    "average_similarity": 0.84,
+    "min_similarity": 0.79,
+    "max_similarity": 0.9,
+    "num_chunks": 3,
+    "chunk_diversity": 0.4,
+    "confidence_level": "medium",
+    "should_answer": True,
+}
+
+
 class ConfidenceMetrics(Shape):
-    """How sure the retrieved passages make us; level and decision follow from the rules or are refused."""
+    """Figures of the retrieved passages. Level and decision must follow from the confidence rules."""
+
+    model_config = examples(METRICS_EXAMPLE)
 
     average_similarity: Similarity
     min_similarity: Similarity
@@ -27,9 +40,9 @@ class ConfidenceMetrics(Shape):
     should_answer: bool
 
     @model_validator(mode="after")
-    def _follows_the_rules(self) -> Self:
+    def _check_rules(self) -> Self:
         if not self.min_similarity <= self.average_similarity <= self.max_similarity:
-            raise ValueError("average_similarity must lie between min_similarity and max_similarity")
+            raise ValueError("average_similarity must be between min_similarity and max_similarity")
         level = level_of(self.average_similarity, self.num_chunks)
         if self.confidence_level != level:
             raise ValueError(f"confidence_level must be {level!r} for this average and number of chunks")
@@ -50,13 +63,13 @@ class ConfidenceMetrics(Shape):
 
 
 def require_decision(should_answer: bool, level: Level) -> None:
-    """Answer at every level but the lowest; a low one comes with a disclaimer."""
+    """Raises unless `should_answer` is true at every level but `insufficient`."""
     if should_answer != (level != "insufficient"):
         raise ValueError(f"should_answer must be {level != 'insufficient'} at the level {level!r}")
 
 
 class ChunkMetadata(Shape):
-    """Where a retrieved chunk comes from."""
+    """The place of a retrieved chunk in the book."""
 
     chapter: str
     section: str
@@ -77,7 +90,7 @@ class ChunkMetadata(Shape):
 
 
 class RetrievalResult(Shape):
-    """The chunks found for a question, with the vector they were found by."""
+    """The chunks retrieved for a question, and the query vector."""
 
     chunks: tuple[str, ...] = Field(max_length=TOP_K_MAX)
     scores: tuple[Similarity, ...]
@@ -85,10 +98,10 @@ class RetrievalResult(Shape):
     average_score: Similarity
     has_sufficient_context: bool
     query_embedding: tuple[float, ...]
-    embedding_dimensions: int = Field(default=EMBEDDING_DIMENSIONS, ge=1, description="The size of the embedder.")
+    embedding_dimensions: int = Field(default=EMBEDDING_DIMENSIONS, ge=1, description="Vector size of the embedder.")
 
     @model_validator(mode="after")
-    def _adds_up(self) -> Self:
+    def _check_sums(self) -> Self:
         if not len(self.chunks) == len(self.scores) == len(self.metadata):
             raise ValueError("chunks, scores and metadata must have the same length")
         if abs(self.average_score - mean(self.scores)) > MEAN_TOLERANCE:
@@ -101,7 +114,7 @@ class RetrievalResult(Shape):
 
     @classmethod
     def of(cls, evidence: Evidence, *, query_embedding: Vector) -> Self:
-        """The ten best passages: an agent that searches several times may have found more."""
+        """The best ten passages. An agent that searches several times can find more."""
         best = sorted(evidence.passages, key=lambda passage: -passage.score)[:TOP_K_MAX]
         scores = tuple(passage.score for passage in best)
         return cls(

@@ -1,6 +1,7 @@
-"""Values → their spelling on the wire: times, ids, similarities, texts cut for display."""
+"""Field types of the public JSON objects: times, ids, similarities; and how an object carries its examples."""
 
 import re
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeAlias
 from uuid import uuid4
@@ -10,11 +11,22 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from bookwise.domain.errors import InvalidInput
 from bookwise.domain.threads import checked_thread_id
 
+EXAMPLE_TIME = "2026-03-29T12:00:00.123Z"
+EXAMPLE_BOOK_ID = "physical-ai-robotics"
+EXAMPLE_SESSION_ID = "550e8400-e29b-41d4-a716-446655440000"
+EXAMPLE_ANSWER_ID = "7d1c2a34-0b5e-4f6a-9c8d-1e2f3a4b5c6d"
+EXAMPLE_LESSON_ID = "0f4c1c59-7f0a-5d7e-9a51-6f2b8c3d4e5f"
+
 
 class Shape(BaseModel):
-    """A public object: it never changes, and a field it does not know is an error."""
+    """Base of the public JSON objects: immutable, and unknown fields are an error."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def examples(*objects: Mapping[str, Any]) -> ConfigDict:
+    """A `model_config` that shows these objects as examples in the JSON schema and in /openapi.json."""
+    return ConfigDict(json_schema_extra={"examples": [dict(one) for one in objects]})
 
 
 def new_id() -> str:
@@ -26,12 +38,12 @@ def now() -> datetime:
 
 
 def iso(moment: datetime) -> str:
-    """UTC with milliseconds and a Z: 2025-12-17T14:23:45.123Z."""
+    """The time in UTC, with milliseconds and a Z: 2025-12-17T14:23:45.123Z."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def shortened(text: str, limit: int) -> str:
-    """The text when it fits, else its beginning up to the end of a word, with an ellipsis."""
+    """The text if it fits, else its beginning, cut after a word, with an ellipsis."""
     if len(text) <= limit:
         return text
     whole_words = re.sub(r"\S+\Z", "", text[:limit]).rstrip()
@@ -47,7 +59,7 @@ def _session_id(value: Any) -> str:
 
 def _in_utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
-        raise ValueError("must say its time zone")
+        raise ValueError("must have a time zone")
     return moment.astimezone(UTC)
 
 

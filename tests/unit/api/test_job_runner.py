@@ -452,3 +452,12 @@ async def test_a_runner_with_nothing_to_do_ends_at_once(app: App) -> None:
         async with open_job_runner(app) as runner:
             assert isinstance(runner, JobRunner)
             assert not runner.is_busy
+
+
+async def test_a_job_triggered_while_a_book_is_being_removed_opens_afterwards(app: App) -> None:
+    before = len(await app.jobs.jobs("book"))
+    async with open_job_runner(app) as runner, anyio.create_task_group() as callers, runner.pause_opening("book"):
+        callers.start_soon(runner.trigger, "book")
+        await anyio.wait_all_tasks_blocked()
+        assert len(await app.jobs.jobs("book")) == before
+    assert len(await app.jobs.jobs("book")) == before + 1

@@ -9,7 +9,7 @@ import pytest
 from bookwise.domain.errors import EmbedderMismatch, InvalidInput, NotFound
 from bookwise.domain.search import Filter, SearchQuery
 from bookwise.retrieval import read
-from bookwise.schemas.books import SearchResponse
+from bookwise.schemas.search import SearchResponse
 from bookwise.wiring import App
 from tests.support.apps import found, hashing_app, ingested, write_book
 

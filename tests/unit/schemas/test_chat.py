@@ -122,7 +122,7 @@ def test_a_full_request_is_read_and_written_unchanged() -> None:
 
 def test_a_request_needs_only_a_message() -> None:
     request = ChatRequest(message="What is URDF?")
-    assert (request.stream, request.top_k, request.similarity_threshold) == (False, 5, 0.7)
+    assert (request.stream, request.top_k, request.similarity_threshold) == (False, 5, None)
     assert (request.book_id, request.engine) == (None, None)
     assert UUID(request.session_id).version == 4
     assert request.session_id != ChatRequest(message="What is URDF?").session_id
@@ -189,6 +189,21 @@ def test_a_request_becomes_a_question_of_its_book_or_else_the_default_one() -> N
     assert ChatRequest(message="Why?", book_id="mine").question("book").book_id == "mine"
 
 
+def test_without_a_threshold_the_configured_one_decides() -> None:
+    assert ChatRequest(message="Why?").question("book").threshold == 0.0
+    assert ChatRequest(message="Why?").question("book", default_threshold=0.4).threshold == 0.4
+    assert (
+        ChatRequest(message="Why?", similarity_threshold=0.0).question("book", default_threshold=0.4).threshold == 0.0
+    )
+
+
+def test_the_metadata_of_a_request_is_a_small_object() -> None:
+    assert ChatRequest(message="Why?", metadata={"tags": ["a"]}).metadata == {"tags": ["a"]}
+    for wrong in (["a"], "a", {"note": "x" * 4_000}):
+        with pytest.raises(ValidationError, match="metadata"):
+            ChatRequest.model_validate({"message": "Why?", "metadata": wrong})
+
+
 def test_a_full_response_is_read_and_written_unchanged() -> None:
     response = ChatResponse.model_validate(RESPONSE)
     written = response.model_dump(mode="json")
@@ -227,8 +242,10 @@ def test_a_time_of_another_zone_is_written_in_utc() -> None:
         ({"confidence": 0.84}, "confidence_level cannot be 'high'"),
         ({"confidence": 0.74, "confidence_level": "medium"}, "confidence_level cannot be 'medium'"),
         ({"confidence": 0.59, "confidence_level": "low"}, "confidence_level cannot be 'low'"),
-        ({"sources": []}, "names its sources"),
-        ({"confidence_level": "insufficient", "should_answer": False, "outcome": "answered"}, "nothing is answered"),
+        ({"sources": []}, "must have sources"),
+        ({"confidence_level": "insufficient", "should_answer": False, "outcome": "answered"}, "cannot be False"),
+        ({"outcome": "refused"}, "cannot be True"),
+        ({"confidence_level": "insufficient", "should_answer": False}, "has no sources"),
     ],
 )
 def test_a_response_that_contradicts_itself_is_refused(changed: dict[str, object], said: str) -> None:
@@ -303,9 +320,12 @@ def test_a_refusal_names_near_places_but_no_sources() -> None:
     assert (response.confidence_level, response.should_answer) == ("insufficient", False)
 
 
-def test_a_refusal_in_spite_of_good_passages_keeps_their_level() -> None:
-    response = ChatResponse.of(refused(0.9, 0.9, 0.9), session_id=THREAD_ID)
-    assert (response.outcome, response.confidence_level, response.should_answer) == ("refused", "medium", True)
+@pytest.mark.parametrize("answer", [refused(0.9, 0.9, 0.9), interrupted(0.9, 0.9, 0.9)])
+def test_what_is_not_answered_in_spite_of_good_passages_has_no_confidence(answer: Answer) -> None:
+    response = ChatResponse.of(answer, session_id=THREAD_ID)
+    assert (response.confidence, response.confidence_level, response.should_answer) == (0.0, "insufficient", False)
+    assert response.metrics is not None
+    assert (response.metrics.average_similarity, response.metrics.confidence_level) == (0.9, "medium")
 
 
 @pytest.mark.parametrize("answer", [blocked(), refused(), interrupted()])

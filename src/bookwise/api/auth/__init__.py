@@ -1,1 +1,1 @@
-"""Who is calling, what they may see, and how often they may ask."""
+"""Authentication, visible books and rate limits."""

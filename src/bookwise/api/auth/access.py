@@ -1,10 +1,11 @@
-"""A request → its caller. A route names what it needs: `Reader`, `Admin` or `Operator`."""
+"""A request → its caller. A route declares which role it needs: `Reader`, `Admin` or `Operator`."""
 
 from dataclasses import dataclass
 from secrets import compare_digest
 from typing import Annotated
 
 from fastapi import Depends, Request
+from fastapi.security import HTTPBearer
 from starlette.requests import HTTPConnection
 
 from bookwise.api.auth.auth_throttle import network
@@ -18,29 +19,34 @@ from bookwise.ports import CatalogReader
 BEARER = "bearer "
 
 
-async def caller_of(request: Request) -> Caller:
-    """Who asks; `Unauthenticated` without a key that works. A service that is open asks for none, and takes no offence
-    at one: clients of other services always send something."""
-    service = state_of(request)
-    if service.open_to_anyone:
+#: Only documents the key in /openapi.json: `caller_of` reads the header itself, to report problems in our format.
+KEY_SCHEME = HTTPBearer(scheme_name="key", description="Created with `bookwise keys create`.", auto_error=False)
+
+
+async def caller_of(request: Request, _: Annotated[object, Depends(KEY_SCHEME)] = None) -> Caller:
+    """The caller of a request. Raises `Unauthenticated` unless the request has a valid key.
+
+    An open service needs no key and ignores one: clients of OpenAI's API always send something.
+    """
+    state = state_of(request)
+    if state.open_to_anyone:
         return ANYONE
     secret = _secret_in(request)
     if secret is None:
-        raise Unauthenticated("This needs an API key.", advice="Send it as `Authorization: Bearer KEY`.")
-    caller = await _known(secret, request, service)
+        raise Unauthenticated("This request needs an API key.", advice="Send it as `Authorization: Bearer KEY`.")
+    caller = await _caller_with(secret, request, state)
     if caller is None:
-        raise service.strangers.refusal(_address_of(request))
+        raise state.auth_throttle.refusal(_address_of(request))
     return caller
 
 
-async def still_welcome(connection: HTTPConnection, service: ServiceState) -> bool:
-    """Whether the key of a request that is still being answered works. A database that does not answer for a moment
-    says nothing about that."""
-    secret = None if service.open_to_anyone else _secret_in(connection)
+async def is_still_authorized(connection: HTTPConnection, state: ServiceState) -> bool:
+    """Whether the key of a running request is still valid. True when the database cannot be read at the moment."""
+    secret = None if state.open_to_anyone else _secret_in(connection)
     if secret is None:
         return True
     try:
-        return await _known(secret, connection, service) is not None
+        return await _caller_with(secret, connection, state) is not None
     except Unavailable:
         return True
 
@@ -50,15 +56,15 @@ def _secret_in(connection: HTTPConnection) -> str | None:
     return header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else None
 
 
-async def _known(secret: str, connection: HTTPConnection, service: ServiceState) -> Caller | None:
-    """Whose secret this is, if it works from where the request comes from."""
-    if _is_operators(secret, service):
+async def _caller_with(secret: str, connection: HTTPConnection, state: ServiceState) -> Caller | None:
+    """The caller with this secret; None when it is not valid, or not from the origin of this request."""
+    if _is_operator_secret(secret, state):
         return ANYONE
-    if service.strangers.is_known(secret):
+    if state.auth_throttle.has_failed(secret):
         return None
-    key = await service.keys.key(secret)
+    key = await state.keys.key(secret)
     if key is None:
-        service.strangers.remember(secret)
+        state.auth_throttle.remember(secret)
         return None
     if key.origins and connection.headers.get("origin", "") not in key.origins:
         return None
@@ -73,24 +79,26 @@ async def _known(secret: str, connection: HTTPConnection, service: ServiceState)
 
 
 def _address_of(connection: HTTPConnection) -> str:
-    """Where the connection comes from. What headers say about that, anyone can write into them."""
+    """The network address of the client. Headers are ignored: any client can forge them."""
     return network(connection.client.host) if connection.client else ""
 
 
-def _is_operators(secret: str, service: ServiceState) -> bool:
-    return compare_digest(secret.encode(), service.operator_secret.encode())
+def _is_operator_secret(secret: str, state: ServiceState) -> bool:
+    return compare_digest(secret.encode(), state.operator_secret.encode())
 
 
 async def operator_of(request: Request, caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
-    """Whoever can read the data folder on this machine, and no API key."""
-    if not _is_operators(_secret_in(request) or "", state_of(request)):
-        raise Forbidden("This is for the commands on the machine of the service.", advice="Run `bookwise` there.")
+    """The owner of the data folder, who knows the secret of this process. No API key is enough."""
+    if not _is_operator_secret(_secret_in(request) or "", state_of(request)):
+        raise Forbidden(
+            "Only commands on the machine of the service may do this.", advice="Run `bookwise` on that machine."
+        )
     return caller
 
 
 async def admin_of(caller: Annotated[Caller, Depends(caller_of)]) -> Caller:
     if caller.role != "admin":
-        raise Forbidden("This needs a key with the role admin.", advice="Ask the operator for one.")
+        raise Forbidden("This request needs a key with the role admin.", advice="Ask the operator for one.")
     return caller
 
 
@@ -100,25 +108,25 @@ Operator = Annotated[Caller, Depends(operator_of)]
 
 
 def require_book(caller: Caller, book_id: str) -> None:
-    """A book the caller may not see does not exist for them."""
+    """Raises `NotFound` for a book that the caller may not see, as if it did not exist."""
     if not caller.may_see(book_id):
         raise NotFound(f"There is no book {book_id!r}.", advice="Ingest it first, or name one that is listed.")
 
 
 @dataclass(frozen=True, slots=True)
 class VisibleBooks:
-    """The books of a shelf that one caller may see; the others do not exist for them."""
+    """A catalog reduced to the books that one caller may see."""
 
-    shelf: CatalogReader
+    catalog: CatalogReader
     caller: Caller
 
     async def books(self) -> list[Book]:
-        return [book for book in await self.shelf.books() if self.caller.may_see(book.id)]
+        return [book for book in await self.catalog.books() if self.caller.may_see(book.id)]
 
     async def book(self, book_id: str) -> Book:
         require_book(self.caller, book_id)
-        return await self.shelf.book(book_id)
+        return await self.catalog.book(book_id)
 
     async def live(self, book_id: str) -> Live:
         require_book(self.caller, book_id)
-        return await self.shelf.live(book_id)
+        return await self.catalog.live(book_id)

@@ -1,4 +1,4 @@
-"""Requests whose key does not work → how many of them an address may send, and which keys need not be looked up."""
+"""Limits requests with invalid keys, by address, and remembers keys that failed."""
 
 import time
 from collections.abc import Callable
@@ -14,26 +14,26 @@ SECRETS_REMEMBERED = 10_000
 
 
 class AuthThrottle:
-    """Turns away whoever has no key that works, and never anyone who has one.
+    """Slows down clients that send invalid keys. Requests with a valid key are never affected.
 
-    Only what failed is counted, so a key that works is not held up by others at its address. What failed once is not
-    looked up again for a minute: secrets are drawn at random when they are made, so none that failed can begin to
-    work. Of each no more than a fixed number is remembered; the oldest is forgotten first.
+    Only failures are counted, so clients with a valid key at the same address are not slowed down. A secret that failed
+    is not looked up again for a minute: secrets are random, so one that failed cannot become valid. The number of
+    remembered addresses and secrets is bounded; the oldest are dropped first.
     """
 
     def __init__(self, *, per_window: int = FAILURES_PER_WINDOW, clock: Callable[[], float] = time.monotonic) -> None:
         self._per_window = per_window
         self._clock = clock
-        self._failures: dict[str, tuple[float, int]] = {}  # address → when its window began, failures since
-        self._bad: dict[bytes, float] = {}  # hash of a secret → when it failed
+        self._failures: dict[str, tuple[float, int]] = {}  # address → (start of its window, failures since)
+        self._bad: dict[bytes, float] = {}  # hash of a secret → time of the failure
 
-    def is_known(self, secret: str) -> bool:
+    def has_failed(self, secret: str) -> bool:
         """Whether this secret failed within the last minute."""
-        failed = self._bad.get(_hashed(secret))
-        return failed is not None and failed + WINDOW_SECONDS > self._clock()
+        failed_at = self._bad.get(_hashed(secret))
+        return failed_at is not None and failed_at + WINDOW_SECONDS > self._clock()
 
     def remember(self, secret: str) -> None:
-        """No key has this secret."""
+        """Records that no key has this secret."""
         hashed = _hashed(secret)
         self._bad.pop(hashed, None)
         self._bad[hashed] = self._clock()
@@ -41,30 +41,30 @@ class AuthThrottle:
             del self._bad[next(iter(self._bad))]
 
     def refusal(self, address: str) -> Unauthenticated | TooManyRequests:
-        """What to tell this address, which sent a key that does not work."""
+        """Counts a request with an invalid key from this address, and returns the error to raise."""
         now = self._clock()
-        began, failures = self._failures.pop(address, (now, 0))
-        if began + WINDOW_SECONDS <= now:
-            began, failures = now, 0
-        self._failures[address] = (began, failures + 1)
+        start, failures = self._failures.pop(address, (now, 0))
+        if start + WINDOW_SECONDS <= now:
+            start, failures = now, 0
+        self._failures[address] = (start, failures + 1)
         if len(self._failures) > ADDRESSES_REMEMBERED:
             del self._failures[next(iter(self._failures))]
         if failures < self._per_window:
-            return Unauthenticated("This API key does not work.", advice="`bookwise keys list` shows the keys that do.")
+            return Unauthenticated("This API key is not valid.", advice="`bookwise keys list` shows the valid keys.")
         return TooManyRequests(
-            "Too many requests from this address came with a key that does not work.",
-            advice="Send a key that works; nothing holds that up. `bookwise keys list` shows them.",
-            retry_after=began + WINDOW_SECONDS - now,
+            "Too many requests with an invalid API key came from this address.",
+            advice="Send a valid key. Valid keys are not affected by this limit.",
+            retry_after=start + WINDOW_SECONDS - now,
         )
 
     @property
     def remembered(self) -> int:
-        """How many addresses and secrets are kept in memory."""
+        """The number of addresses and secrets in memory."""
         return len(self._failures) + len(self._bad)
 
 
 def network(host: str) -> str:
-    """The address one customer has: of IPv6 that is a network of 64 bits, not a single address."""
+    """The address to count by. For IPv6 that is the /64 network, because one customer usually has a whole one."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:

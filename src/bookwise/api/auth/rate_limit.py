@@ -1,4 +1,4 @@
-"""A caller → whether they may ask now, and response headers that say how often they still may."""
+"""Rate and stream limits by caller, and the response headers that report them."""
 
 import math
 import time
@@ -16,13 +16,13 @@ from bookwise.domain.access import Caller
 from bookwise.domain.errors import TooManyRequests
 
 WINDOW_SECONDS = 60
-CROWD = 10  #: readers of a page who use up their limits at once, before its key's own are used up
-STREAM_RETRY_SECONDS = 5.0  # nobody knows when a stream ends; most answers take less than this
+SHARED_KEY_FACTOR = 10  #: a key that is published in a page has this many times the limit of one address
+STREAM_RETRY_SECONDS = 5.0  # most answers take less
 
 
 @dataclass(frozen=True, slots=True)
 class RateState:
-    """How often a caller may still ask, and when that grows again. A limit of 0 is none."""
+    """The number of requests a caller has left, and when there is one more. A limit of 0 means no limit."""
 
     limit: int
     remaining: int
@@ -39,55 +39,54 @@ class RateState:
 
 UNLIMITED = RateState(limit=0, remaining=0, reset_seconds=0)
 
-_Who: TypeAlias = tuple[str, str]
-"""The owner, and the address where it is one of many; empty: wherever they are."""
+_Client: TypeAlias = tuple[str, str]
+"""The owner of a key and an address; an empty address stands for all of them."""
 
 
 class Limiter:
-    """Remembers when each caller was admitted within the last minute, and forgets them a minute later.
+    """Counts the requests of the last minute and the open streams of each caller.
 
-    So no minute, wherever it begins, holds more than a caller's rate, and the memory in use is bounded by the rates.
-    A key that stands in a page is used by strangers: each address has the key's limits for itself, and all together
-    ten times that, so that one of them cannot use up the key for the others. Nothing here awaits: on one event loop,
-    however many requests come at once, none slips in between.
+    The window slides, so no period of a minute contains more requests than the rate, and the rates bound the memory in
+    use. A key published in a page is used from many addresses: each address has the key's limits, and all addresses
+    together ten times as much, so that one address cannot use up the key for the others. Nothing here awaits, so
+    concurrent requests on one event loop cannot pass the limit.
     """
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._admitted: OrderedDict[_Who, deque[float]] = OrderedDict()  # who was admitted last is at the end
-        self._streams: Counter[_Who] = Counter()
+        self._admitted: OrderedDict[_Client, deque[float]] = OrderedDict()  # in the order of their last request
+        self._streams: Counter[_Client] = Counter()
 
     def admit(self, caller: Caller) -> RateState:
-        """Counts a request; `TooManyRequests`, and not counted, when the rate is used up."""
+        """Counts a request. Raises `TooManyRequests`, without counting it, when the limit is reached."""
         now = self._clock()
         self._forget(now)
         if caller.rate_per_minute == 0:
             return UNLIMITED
         shares = _shares(caller, caller.rate_per_minute)
-        for who, limit in shares:
-            self._require_room(who, limit, now)
-        left = [self._count(who, limit, now) for who, limit in shares]
-        remaining, reset_seconds = min(left)
+        for client, limit in shares:
+            self._require_room(client, limit, now)
+        remaining, reset_seconds = min([self._count(client, limit, now) for client, limit in shares])
         return RateState(limit=caller.rate_per_minute, remaining=remaining, reset_seconds=reset_seconds)
 
     @contextmanager
     def stream(self, caller: Caller) -> Iterator[None]:
-        """Counts a stream as long as the block runs; `TooManyRequests` when as many as may be are open."""
+        """Counts a stream while the block runs. Raises `TooManyRequests` when the limit is reached."""
         shares = _shares(caller, caller.streams_at_once)
-        for who, limit in shares:
-            if limit and self._streams[who] >= limit:
+        for client, limit in shares:
+            if limit and self._streams[client] >= limit:
                 raise TooManyRequests(
-                    f"{_named(who)} may have {limit} streams open at once, and has.",
-                    advice="Read one of them to its end, or close it, then ask again.",
+                    f"Stream limit reached: {limit} open streams{_scope(client)}.",
+                    advice="Wait until a stream has ended, or close one, then ask again.",
                     retry_after=STREAM_RETRY_SECONDS,
                 )
-        counted = [who for who, _ in shares]
-        self._streams.update(counted)
+        clients = [client for client, _ in shares]
+        self._streams.update(clients)
         try:
             yield
         finally:
-            self._streams.subtract(counted)
-            self._streams = +self._streams  # without those that have none open
+            self._streams.subtract(clients)
+            self._streams = +self._streams  # drops entries without open streams
 
     @property
     def open_streams(self) -> int:
@@ -95,46 +94,46 @@ class Limiter:
 
     @property
     def remembered(self) -> int:
-        """How many requests are kept in memory."""
+        """The number of requests in memory."""
         return sum(map(len, self._admitted.values()))
 
-    def _require_room(self, who: _Who, limit: int, now: float) -> None:
-        times = self._admitted.get(who, deque())
+    def _require_room(self, client: _Client, limit: int, now: float) -> None:
+        times = self._admitted.get(client, deque())
         while times and times[0] + WINDOW_SECONDS <= now:
             times.popleft()
         if len(times) >= limit:
             raise TooManyRequests(
-                f"{_named(who)} may ask {limit} times a minute, and did.",
-                advice="Wait as long as Retry-After says, or ask the operator for a higher rate.",
+                f"Rate limit reached: {limit} requests per minute{_scope(client)}.",
+                advice="Wait for the time in Retry-After, or ask the operator for a higher rate.",
                 retry_after=times[-limit] + WINDOW_SECONDS - now,
             )
 
-    def _count(self, who: _Who, limit: int, now: float) -> tuple[int, float]:
-        """How many requests are left, and in how many seconds there is one more."""
-        times = self._admitted.setdefault(who, deque())
+    def _count(self, client: _Client, limit: int, now: float) -> tuple[int, float]:
+        """Counts a request; returns the requests left and the seconds until there is one more."""
+        times = self._admitted.setdefault(client, deque())
         times.append(now)
-        self._admitted.move_to_end(who)
+        self._admitted.move_to_end(client)
         return limit - len(times), times[0] + WINDOW_SECONDS - now
 
     def _forget(self, now: float) -> None:
-        """Callers whose last request has left the window; they stand in the order of that request."""
+        """Drops callers whose last request has left the window."""
         while self._admitted and next(iter(self._admitted.values()))[-1] + WINDOW_SECONDS <= now:
             self._admitted.popitem(last=False)
 
 
-def _shares(caller: Caller, limit: int) -> list[tuple[_Who, int]]:
-    """Whose limits a request counts towards."""
+def _shares(caller: Caller, limit: int) -> list[tuple[_Client, int]]:
+    """The limits that a request counts towards."""
     if not caller.address:
         return [((caller.owner, ""), limit)]
-    return [((caller.owner, caller.address), limit), ((caller.owner, ""), CROWD * limit)]
+    return [((caller.owner, caller.address), limit), ((caller.owner, ""), SHARED_KEY_FACTOR * limit)]
 
 
-def _named(who: _Who) -> str:
-    return "Each address that uses this key" if who[1] else "This key"
+def _scope(client: _Client) -> str:
+    return " for your address" if client[1] else ""
 
 
 def add_limits(app: FastAPI, limiter: Limiter | None = None) -> None:
-    """Gives the app its limiter, and every response to a limited request its headers."""
+    """Adds the limiter to the app, and rate headers to every response to a limited request."""
     app.state.limiter = limiter or Limiter()
     app.add_middleware(RateHeaders)
 
@@ -145,7 +144,7 @@ def limiter_of(request: Request) -> Limiter:
 
 
 async def limited(request: Request, caller: Reader) -> None:
-    """Admits the caller, once for each request, and leaves on `request.state.rate` what the response has to say."""
+    """Counts the request once, and stores its rate state in `request.state.rate` for the response headers."""
     if hasattr(request.state, "rate"):
         return
     try:

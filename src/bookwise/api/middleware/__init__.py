@@ -1,1 +1,1 @@
-"""What every request passes through before it reaches a route."""
+"""ASGI middleware: runs before and after every route."""

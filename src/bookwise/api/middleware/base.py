@@ -1,4 +1,4 @@
-"""What the middlewares have in common."""
+"""Base class of the middleware."""
 
 from abc import ABC, abstractmethod
 

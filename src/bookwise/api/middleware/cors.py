@@ -1,4 +1,4 @@
-"""Cross-origin requests: allowed for the configured origins and for those that keys are bound to."""
+"""CORS: allowed for the configured origins and for the origins of active keys."""
 
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
@@ -6,18 +6,17 @@ from starlette.types import Receive, Scope, Send
 
 
 class Cors(CORSMiddleware):
-    """Speaks to pages of the configured origins and of those that keys are bound to; to any other it is as if this
-    were not there."""
+    """Adds CORS headers for the configured origins and the origins of active keys. Other origins get none."""
 
-    _bound: frozenset[str] = frozenset()
+    _key_origins: frozenset[str] = frozenset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         origin = Headers(scope=scope).get("origin", "") if scope["type"] == "http" else ""
         if origin and not super().is_allowed_origin(origin):
             keys = await scope["app"].state.service.keys.keys()
-            self._bound = frozenset(bound for key in keys if key.revoked_at is None for bound in key.origins)
-        speak = super().__call__ if origin and self.is_allowed_origin(origin) else self.app
-        await speak(scope, receive, send)
+            self._key_origins = frozenset(o for key in keys if key.revoked_at is None for o in key.origins)
+        app = super().__call__ if origin and self.is_allowed_origin(origin) else self.app
+        await app(scope, receive, send)
 
     def is_allowed_origin(self, origin: str) -> bool:
-        return origin in self._bound or super().is_allowed_origin(origin)
+        return origin in self._key_origins or super().is_allowed_origin(origin)

@@ -1,4 +1,4 @@
-"""Responses to rate-limited requests → the same with `RateLimit` headers."""
+"""Adds `RateLimit` headers to responses."""
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import Message, Receive, Scope, Send
@@ -7,7 +7,7 @@ from bookwise.api.middleware.base import HttpMiddleware
 
 
 class RateHeaders(HttpMiddleware):
-    """Says on every response to a limited request what is left of the rate, also on streams and on errors."""
+    """Adds the rate state to every response to a limited request, including streams and errors."""
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         state = scope.setdefault("state", {})  # the dictionary behind `request.state`

@@ -1,4 +1,4 @@
-"""Every request → one within its limits, with its whole body; anything else is refused before a route sees it."""
+"""Rejects requests that no route should see, and reads the whole body within its limit."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from urllib.parse import parse_qsl, urlsplit
@@ -16,7 +16,7 @@ SECRET_NAMES = frozenset({"api_key", "apikey", "api-key", "key", "token", "acces
 
 
 class RequestGuard(HttpMiddleware):
-    """Refuses what no route should have to look at, and hands on the body as a whole, read within its limit."""
+    """Rejects foreign, oversized and malformed requests, and passes the body on in one piece."""
 
     def __init__(self, app: ASGIApp, *, body_limit: int, origins: Sequence[str] = ()) -> None:
         super().__init__(app)
@@ -24,27 +24,27 @@ class RequestGuard(HttpMiddleware):
         self._origins = origins
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if problem := _refusal(scope, self._body_limit) or self._foreign(scope):
+        if problem := _header_problem(scope, self._body_limit) or self._origin_problem(scope):
             await problem.response(scope["path"])(scope, receive, send)
             return
-        read = await self._read(receive)
-        if isinstance(read, Problem):
-            await read.response(scope["path"], {"Connection": "close"})(scope, receive, send)
-        elif read is not None:
-            await self._app(scope, _replay(read, receive), send)
+        body = await self._read(receive)
+        if isinstance(body, Problem):
+            await body.response(scope["path"], {"Connection": "close"})(scope, receive, send)
+        elif body is not None:
+            await self._app(scope, _replay(body, receive), send)
 
-    def _foreign(self, scope: Scope) -> Problem | None:
-        """Where no key is needed, a page on the internet must not reach the books through its reader's browser:
-        neither as itself nor under a name that it makes point here."""
+    def _origin_problem(self, scope: Scope) -> Problem | None:
+        """Without keys, a page on the internet must not reach the books through its reader's browser: not from its own
+        origin, and not under a host name that resolves to this machine (DNS rebinding)."""
         if scope["method"] == "OPTIONS" or not scope["app"].state.service.open_to_anyone:
             return None
         headers = Headers(scope=scope)
         origin = headers.get("origin", "")
-        named = [headers.get("host", ""), "" if origin in self._origins else origin]
-        return None if all(map(_is_near, named)) else FOREIGN
+        names = [headers.get("host", ""), "" if origin in self._origins else origin]
+        return None if all(map(_is_local, names)) else FOREIGN
 
     async def _read(self, receive: Receive) -> bytes | Problem | None:
-        """The body; None when its sender is gone."""
+        """The body; None when the client has disconnected."""
         body = bytearray()
         with anyio.move_on_after(BODY_SECONDS):
             while True:
@@ -61,13 +61,13 @@ class RequestGuard(HttpMiddleware):
 
 FOREIGN = Problem(
     slug="forbidden",
-    detail="Without API keys this service only answers to this machine.",
-    advice="Make a key with `bookwise keys create`, and list the page's origin in BOOKWISE_CORS_ORIGINS.",
+    detail="Without API keys this service only accepts requests from this machine.",
+    advice="Create a key with `bookwise keys create`, and list the page's origin in BOOKWISE_CORS_ORIGINS.",
 )
 
 
-def _is_near(name: str) -> bool:
-    """Whether a host or an origin cannot belong to anyone on the internet."""
+def _is_local(name: str) -> bool:
+    """Whether a host or an origin cannot be on the internet."""
     try:
         host = urlsplit(f"//{name.rpartition('//')[2]}").hostname
     except ValueError:
@@ -76,25 +76,25 @@ def _is_near(name: str) -> bool:
 
 
 def _replay(body: bytes, receive: Receive) -> Callable[[], Awaitable[Message]]:
-    """The body as one message, then whatever comes next."""
-    left = [body]
+    """Receives the body as one message, then the messages that follow."""
+    pending = [body]
 
-    async def replayed() -> Message:
-        if left:
-            return {"type": "http.request", "body": left.pop(), "more_body": False}
+    async def receive_body() -> Message:
+        if pending:
+            return {"type": "http.request", "body": pending.pop(), "more_body": False}
         return await receive()
 
-    return replayed
+    return receive_body
 
 
-def _refusal(scope: Scope, body_limit: int) -> Problem | None:
+def _header_problem(scope: Scope, body_limit: int) -> Problem | None:
     headers = Headers(scope=scope)
     names = {name.lower() for name, _ in parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)}
     if names & SECRET_NAMES:
         return Problem(
             slug="malformed-request",
-            detail="A key must not stand in an address: addresses are kept in logs and histories.",
-            advice="Send it as `Authorization: Bearer KEY`, and replace the key: it is no longer a secret.",
+            detail="A key must not be part of a URL: URLs are stored in logs and histories.",
+            advice="Send it as `Authorization: Bearer KEY`, and replace the key: it is no longer secret.",
         )
     if headers.get("content-encoding", "identity").lower() != "identity":
         return Problem(
@@ -112,6 +112,6 @@ def _too_large(limit: int) -> Problem:
     return Problem(
         slug="payload-too-large",
         detail=f"The body is larger than {limit:,} bytes.",
-        advice="Send less at once.",
+        advice="Send a smaller body.",
         more=(("limit_bytes", limit),),
     )

@@ -1,4 +1,4 @@
-"""Every request → one with an id, a log line, metrics and safe response headers."""
+"""Gives every request an id, a log line, metrics and security headers."""
 
 import logging
 import re
@@ -12,8 +12,8 @@ from bookwise.api.middleware.base import HttpMiddleware
 from bookwise.api.problems import INTERNAL, request_id
 
 REQUEST_ID = "X-Request-ID"
-GONE = 499  #: logged where the reader left before the first byte
-SAFE_HEADERS = {
+DISCONNECTED = 499  #: logged when the client disconnects before the response starts
+SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Content-Security-Policy": "frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
@@ -21,43 +21,43 @@ SAFE_HEADERS = {
 }
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
-_SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_VALID_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 logger = logging.getLogger("bookwise.api")
 
 
 class RequestLog(HttpMiddleware):
-    """The outermost border: the request's id, the log line, the figures, and an answer to what nobody expected."""
+    """The outermost middleware: request id, log line, metrics, and a response to unexpected exceptions."""
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        given = Headers(scope=scope).get(REQUEST_ID, "")
-        request_id.set(given if _SANE_ID.fullmatch(given) else uuid4().hex)
+        sent_id = Headers(scope=scope).get(REQUEST_ID, "")
+        request_id.set(sent_id if _VALID_ID.fullmatch(sent_id) else uuid4().hex)
         status = 0
-        began = perf_counter()
+        start = perf_counter()
 
-        async def watched(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(scope=message)
                 headers[REQUEST_ID] = request_id.get()
-                for name, value in SAFE_HEADERS.items():
+                for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
             await send(message)
 
         try:
-            await self._app(scope, receive, watched)
+            await self._app(scope, receive, send_with_headers)
         except Exception:
             logger.exception("request.bug")
             if status:
                 raise
-            await INTERNAL.response(scope["path"])(scope, receive, watched)
+            await INTERNAL.response(scope["path"])(scope, receive, send_with_headers)
         finally:
-            _record(scope, status or GONE, perf_counter() - began)
+            _record(scope, status or DISCONNECTED, perf_counter() - start)
 
 
 def _record(scope: Scope, status: int, seconds: float) -> None:
-    """Route and status only: what a reader wrote into the address may be a question or a key."""
+    """Logs only route and status: the rest of the URL may contain a question or a key."""
     route = getattr(scope.get("route"), "path", "other")
     method = scope["method"] if scope["method"] in METHODS else "other"
     facts = {"method": method, "route": route, "status": status, "ms": round(seconds * 1e3, 1)}

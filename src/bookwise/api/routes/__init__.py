@@ -1,1 +1,1 @@
-"""One module per noun; each has a `router`."""
+"""The routes, one module per resource; each has a `router`."""

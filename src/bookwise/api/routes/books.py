@@ -1,28 +1,34 @@
-"""GET /books: the books a caller may see, and which of them a request is about."""
+"""GET /books, DELETE /books/{book_id}: list and remove books. Also selects the book of a request."""
 
 from datetime import datetime
+from typing import Annotated
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Path, Request
 
-from bookwise.api.auth.access import Reader, VisibleBooks
+from bookwise.api.auth.access import Admin, Reader, VisibleBooks, require_book
+from bookwise.api.problems import documented
 from bookwise.api.state import ServiceState, state_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
 from bookwise.domain.books import Book
-from bookwise.retrieval.select_book import select_book
-from bookwise.schemas.wire import Shape, UtcTime
+from bookwise.domain.errors import NotFound
+from bookwise.library import book_for as select_book_and_module
+from bookwise.operations.books import RemoveBook
+from bookwise.schemas.wire import EXAMPLE_BOOK_ID, EXAMPLE_TIME, Shape, UtcTime, examples
 
 router = APIRouter(tags=["books"], route_class=StrictRoute)
 
 
 class ListedModule(Shape):
+    """A part of a book that a search can be limited to."""
+
     name: str
     title: str
     aliases: tuple[str, ...]
 
 
 class ListedBook(Shape):
-    """A book, and how much of it can be searched."""
+    """A book, with the number of its searchable lessons and chunks."""
 
     id: str
     title: str
@@ -36,19 +42,50 @@ class ListedBook(Shape):
 
 
 class BooksResponse(Shape):
+    """The books a caller may see."""
+
+    model_config = examples(
+        {
+            "books": [
+                {
+                    "id": EXAMPLE_BOOK_ID,
+                    "title": "Physical AI",
+                    "language": "en",
+                    "base_url": "https://book.example",
+                    "modules": [{"name": "ros2", "title": "ROS 2", "aliases": []}],
+                    "embedder": "all-MiniLM-L6-v2",
+                    "lessons": 29,
+                    "chunks": 214,
+                    "last_ingested": EXAMPLE_TIME,
+                }
+            ]
+        }
+    )
+
     books: tuple[ListedBook, ...]
 
 
 @router.get("/books", summary="List the books")
 async def books(request: Request, caller: Reader) -> BooksResponse:
-    """The books you may ask about."""
-    service = state_of(request)
-    return BooksResponse(books=tuple([await _listed(book, service) for book in await visible(service, caller).books()]))
+    """Returns the books you can ask about."""
+    state = state_of(request)
+    return BooksResponse(books=tuple([await _listed(book, state) for book in await visible(state, caller).books()]))
 
 
-async def _listed(book: Book, service: ServiceState) -> ListedBook:
-    records = await service.app.catalog.records(book.id)
-    moments: list[datetime] = [moment for moment in await service.app.catalog.last_ingested(book.id) if moment]
+@router.delete("/books/{book_id}", status_code=204, summary="Remove a book", responses=documented(404, 409, 507))
+async def remove(
+    book_id: Annotated[str, Path(max_length=64, description="Book id.")], request: Request, caller: Admin
+) -> None:
+    """Removes a book and its chunks from the index. Its sessions and jobs stay."""
+    require_book(caller, book_id)
+    state = state_of(request)
+    async with state.runner.pause_opening(book_id):
+        await RemoveBook(book_id=book_id).run(state.app)
+
+
+async def _listed(book: Book, state: ServiceState) -> ListedBook:
+    records = await state.app.catalog.records(book.id)
+    moments: list[datetime] = [moment for moment in await state.app.catalog.last_ingested(book.id) if moment]
     return ListedBook(
         id=book.id,
         title=book.title,
@@ -62,10 +99,16 @@ async def _listed(book: Book, service: ServiceState) -> ListedBook:
     )
 
 
-def visible(service: ServiceState, caller: Caller) -> VisibleBooks:
-    return VisibleBooks(service.app.catalog, caller)
+def visible(state: ServiceState, caller: Caller) -> VisibleBooks:
+    return VisibleBooks(state.app.catalog, caller)
 
 
-async def book_for(caller: Caller, book_id: str | None, service: ServiceState) -> Book:
-    """The named book, the only one, or the default one, among those the caller may see."""
-    return await select_book(visible(service, caller), book_id)
+async def book_for(caller: Caller, book_id: str | None, state: ServiceState, *, module: str | None = None) -> Book:
+    """The named book, the only one, or the default one, among those the caller may see.
+
+    Raises `InvalidInput` when the book has no such module.
+    """
+    try:
+        return await select_book_and_module(visible(state, caller), book_id, module)
+    except NotFound as error:
+        raise NotFound(error.message, advice="GET /books lists the books.") from None

@@ -1,15 +1,15 @@
-"""POST /chat/run, POST /chat/stream: a question in a thread → its answer, whole or while it is written."""
+"""POST /chat/run, POST /chat/stream: answer a question in a session, as one response or as a stream."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Body, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from bookwise.answering.ask import final
 from bookwise.answering.converse import converse
 from bookwise.api.answer_log import ChatTurn, log_answer
-from bookwise.api.auth.access import Reader, require_book
+from bookwise.api.auth.access import Reader
 from bookwise.api.auth.rate_limit import limiter_of
 from bookwise.api.idempotency import IdempotentRoute
 from bookwise.api.problems import documented
@@ -25,16 +25,6 @@ from bookwise.schemas.wire import new_id
 
 router = APIRouter(prefix="/chat", tags=["chat"], route_class=IdempotentRoute)
 
-EXAMPLES = {
-    "first": {
-        "summary": "A first question; the answer names its session",
-        "value": {"message": "How do ROS 2 nodes communicate?", "similarity_threshold": 0.5},
-    },
-    "follow-up": {
-        "summary": "A follow-up in the same session",
-        "value": {"message": "And how do I start one?", "session_id": "550e8400-e29b-41d4-a716-446655440000"},
-    },
-}
 STREAM = """\
 event: tool_call
 data: {"name": "retrieve_documentation", "arguments": {"query": "What is a node?", "top_k": 5}}
@@ -51,11 +41,9 @@ data: {"response": "…", "sources": [], "session_id": "…", "answer_id": "…"
 """
 STREAMS: dict[int | str, dict[str, Any]] = documented(404, 409, 507) | {
     200: {
-        "description": "Server-sent events `tool_call`, `retrieval` and `content`, then exactly one `done` (a "
-        "ChatResponse with `usage`) or `error` (a problem). A silent stream sends comments.",
-        "headers": {
-            "X-Session-ID": {"description": "The session the question is asked in.", "schema": {"type": "string"}}
-        },
+        "description": "Server-sent events: `tool_call`, `retrieval` and `content`, then exactly one `done` (a "
+        "ChatResponse with `usage`) or `error` (a problem). Comments keep a quiet stream open.",
+        "headers": {"X-Session-ID": {"description": "The session of the question.", "schema": {"type": "string"}}},
         "content": {
             "text/event-stream": {
                 "itemSchema": {
@@ -70,38 +58,38 @@ STREAMS: dict[int | str, dict[str, Any]] = documented(404, 409, 507) | {
             }
         },
     },
-    204: {"description": "A stream cannot be resumed (`Last-Event-ID`): the session holds what was said."},
+    204: {"description": "A stream cannot be resumed with `Last-Event-ID`. Read the session instead."},
 }
 RUNS: dict[int | str, dict[str, Any]] = documented(404, 409, 507) | {
-    200: {"description": "The answer, or its stream where `stream` is true.", "model": ChatResponse}
+    200: {"description": "The answer, or a stream of it when `stream` is true.", "model": ChatResponse}
     | {"content": STREAMS[200]["content"]}
 }
-Asked = Annotated[ChatRequest, Body(openapi_examples=EXAMPLES)]
 
 
 @router.post("/run", response_model=ChatResponse, responses=RUNS, summary="Ask a question")
-async def run(request: Request, caller: Reader, asked: Asked) -> ChatResponse | Response:
-    """Answers from the book and says where and how sure; refuses when the book has no answer."""
-    if asked.stream:
-        return _streamed(request, caller, asked)
+async def run(request: Request, caller: Reader, body: ChatRequest) -> ChatResponse | Response:
+    """Answers from the book, with sources and a confidence. Refuses when the book has no answer."""
+    if body.stream:
+        return _stream(request, caller, body)
     answer_id = new_id()
-    async with aclosing(_conversation(asked, answer_id, caller, state_of(request))) as events:
-        return ChatResponse.of(await final(events), session_id=asked.session_id, answer_id=answer_id)
+    async with aclosing(_conversation(body, answer_id, caller, state_of(request))) as events:
+        return ChatResponse.of(await final(events), session_id=body.session_id, answer_id=answer_id)
 
 
-@router.post("/stream", response_class=Response, responses=STREAMS, summary="Ask, and read while it is answered")
-async def stream(request: Request, caller: Reader, asked: Asked) -> Response:
-    """The same answer while it is written. Who leaves stops it; what was said is kept, marked as incomplete."""
+@router.post("/stream", response_class=Response, responses=STREAMS, summary="Ask a question and stream the answer")
+async def stream(request: Request, caller: Reader, body: ChatRequest) -> Response:
+    """Streams the answer while it is written. Closing the connection stops it; the session keeps the text so far,
+    marked as incomplete."""
     if "last-event-id" in request.headers:
         return Response(status_code=204)
-    return _streamed(request, caller, asked)
+    return _stream(request, caller, body)
 
 
-def _streamed(request: Request, caller: Caller, asked: ChatRequest) -> EventStream:
-    service, session_id, answer_id = state_of(request), asked.session_id, new_id()
+def _stream(request: Request, caller: Caller, body: ChatRequest) -> EventStream:
+    state, session_id, answer_id = state_of(request), body.session_id, new_id()
 
     async def frames() -> AsyncGenerator[Frame]:
-        events = _conversation(asked, answer_id, caller, service)
+        events = _conversation(body, answer_id, caller, state)
         answer = answer_frames(events, session_id, answer_id=answer_id)
         with limiter_of(request).stream(caller):
             async with aclosing(answer):
@@ -111,44 +99,56 @@ def _streamed(request: Request, caller: Caller, asked: ChatRequest) -> EventStre
     return EventStream(
         frames(),
         ending=lambda problem: error_frame(problem, session_id=session_id),
-        service=service,
+        state=state,
         headers={"X-Session-ID": session_id},
     )
 
 
 async def _conversation(
-    asked: ChatRequest, answer_id: str, caller: Caller, service: ServiceState
+    body: ChatRequest, answer_id: str, caller: Caller, state: ServiceState
 ) -> AsyncGenerator[AnswerEvent]:
-    """The events of one answer in the caller's thread, noted."""
-    if asked.engine is not None and asked.engine not in service.kit.engines:
+    """The events of one answer in the caller's session, with the answer logged."""
+    if body.engine is not None and body.engine not in state.kit.engines:
         raise InvalidInput(
-            f"The engine {asked.engine!r} is not set up here.", advice=f"Use {', '.join(service.kit.engines)}."
+            f"The engine {body.engine!r} is not configured.", advice=f"Use {', '.join(state.kit.engines)}."
         )
-    thread = await _thread(asked, caller, service)
-    question = asked.question(thread.book_id)
-    asking = ChatTurn(question=question, owner=caller.owner, thread_id=thread.id, answer_id=answer_id)
-    threads = service.app.threads
-    talk = converse(question, thread.id, kit=service.kit, threads=threads, owner=caller.owner, answer_id=answer_id)
-    async with aclosing(log_answer(talk, asking, service)) as events:
+    thread = await _thread(body, caller, state)
+    question = body.question(thread.book_id, default_threshold=state.settings.agent_score_threshold)
+    turn = ChatTurn(question=question, owner=caller.owner, thread_id=thread.id, answer_id=answer_id)
+    threads = state.app.threads
+    answer = converse(question, thread.id, kit=state.kit, threads=threads, owner=caller.owner, answer_id=answer_id)
+    async with aclosing(log_answer(answer, turn, state)) as events:
         async for event in events:
             yield event
 
 
-async def _thread(asked: ChatRequest, caller: Caller, service: ServiceState) -> Thread:
-    """The caller's thread, begun where there is none; somebody else's does not exist."""
-    threads = service.app.threads
+async def _thread(body: ChatRequest, caller: Caller, state: ServiceState) -> Thread:
+    """The caller's thread with this id; a new one when there is none."""
+    threads = state.app.threads
     try:
-        thread = await threads.thread(asked.session_id, owner=caller.owner)
+        thread = await threads.thread(body.session_id, owner=caller.owner)
     except NotFound:
-        book = await book_for(caller, asked.book_id, service)
+        book = await book_for(caller, body.book_id, state)
         try:
-            return await threads.create(book_id=book.id, owner=caller.owner, thread_id=asked.session_id)
-        except Conflict:  # begun by the same caller a moment ago, or somebody else's: then it is not found again
-            thread = await threads.thread(asked.session_id, owner=caller.owner)
-    require_book(caller, thread.book_id)
-    if asked.book_id not in (None, thread.book_id):
-        raise InvalidInput(
-            f"This session is about the book {thread.book_id!r}, not {asked.book_id!r}.",
-            advice="Leave session_id out to begin a new one.",
-        )
+            return await threads.create(
+                book_id=book.id, owner=caller.owner, thread_id=body.session_id, metadata=body.metadata
+            )
+        except Conflict:  # created by a concurrent request of this caller, or another caller's: then not found again
+            thread = await threads.thread(body.session_id, owner=caller.owner)
+    await book_for(caller, thread.book_id, state)  # the book may have been removed
+    _require_same(body, thread)
     return thread
+
+
+def _require_same(body: ChatRequest, thread: Thread) -> None:
+    """Raises `InvalidInput` when the request names another book or other metadata than the session has."""
+    if body.book_id not in (None, thread.book_id):
+        raise InvalidInput(
+            f"This session is about the book {thread.book_id!r}, not {body.book_id!r}.",
+            advice="Leave session_id out to start a new session.",
+        )
+    if body.metadata is not None and body.metadata != thread.metadata:
+        raise InvalidInput(
+            "The metadata of a session is set by its first request and cannot be changed.",
+            advice="Leave metadata out, or leave session_id out to start a new session.",
+        )

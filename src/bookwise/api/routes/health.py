@@ -1,4 +1,4 @@
-"""GET /health, GET /info, GET /metrics: whether the service works, what it is, and what it did."""
+"""GET /health, GET /info, GET /metrics: the state of the service, its configuration and its figures."""
 
 from collections.abc import Awaitable, Callable
 from time import perf_counter
@@ -15,20 +15,23 @@ from bookwise.api.routes.books import visible
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.answers import QUESTION_MAX, EngineName
 from bookwise.domain.errors import BookwiseError
-from bookwise.schemas.wire import Shape
+from bookwise.schemas.wire import Shape, examples
 
 router = APIRouter(tags=["service"])
 
-CHECK_SECONDS = 5.0  #: one check may take so long
-FRESH_SECONDS = 5.0  #: a check's result is told again for so long: nobody needs a key to ask for it
-FRESH_SECONDS_REMOTE = 300.0  #: where a check costs money
-NOBODY = "00000000-0000-5000-8000-000000000000"
+CHECK_SECONDS = 5.0  #: time limit of one check
+FRESH_SECONDS = 5.0  #: how long a result is reused: anyone may call /health without a key
+FRESH_SECONDS_REMOTE = 300.0  #: for checks that cost money
+ABSENT_CHUNK_ID = "00000000-0000-5000-8000-000000000000"
 
 Check = Callable[[], Awaitable[object]]
 
 
+HEALTHY_EXAMPLE: dict[str, Any] = {"ok": True, "latency_ms": 0.4, "code": None}
+
+
 class Dependency(Shape):
-    """How one thing that the service needs is doing."""
+    """The state of one dependency of the service."""
 
     ok: bool
     latency_ms: float
@@ -36,7 +39,11 @@ class Dependency(Shape):
 
 
 class HealthResponse(Shape):
-    """`live`: the process answers. `ready`: so does everything it needs."""
+    """`live`: the process responds. `ready`: so do all its dependencies."""
+
+    model_config = examples(
+        {"live": True, "ready": True, "dependencies": dict.fromkeys(("database", "index", "embedder"), HEALTHY_EXAMPLE)}
+    )
 
     live: bool
     ready: bool
@@ -44,19 +51,36 @@ class HealthResponse(Shape):
 
 
 class Models(Shape):
+    """The models in use."""
+
     embedder: str
     embedder_size: int
     language_model: str | None
 
 
 class Counts(Shape):
+    """The number of books, lessons and chunks that the caller may see."""
+
     books: int
     lessons: int
     chunks: int
 
 
 class InfoResponse(Shape):
-    """What this service is; of the books, what the caller may see."""
+    """Version, models, limits and counts of the service."""
+
+    model_config = examples(
+        {
+            "name": "bookwise",
+            "version": "0.1.0",
+            "engine": "direct",
+            "engines": ["extractive", "direct", "agent"],
+            "models": {"embedder": "all-MiniLM-L6-v2", "embedder_size": 384, "language_model": "gpt-4o-mini"},
+            "counts": {"books": 1, "lessons": 29, "chunks": 214},
+            "question_max_characters": 1000,
+            "body_limit_bytes": 524288,
+        }
+    )
 
     name: str
     version: str
@@ -69,88 +93,88 @@ class InfoResponse(Shape):
 
 
 class Examination:
-    """What is checked, and what came out of it a moment ago."""
+    """Checks the dependencies, and reuses recent results."""
 
-    def __init__(self, service: ServiceState) -> None:
-        app = service.app
+    def __init__(self, state: ServiceState) -> None:
+        app = state.app
         remote = not app.embedder.facts.local
         self._checks: dict[str, tuple[Check, float]] = {
             "database": (app.catalog.books, FRESH_SECONDS),
-            "index": (lambda: app.index.chunk(None, NOBODY), FRESH_SECONDS),
+            "index": (lambda: app.index.chunk(None, ABSENT_CHUNK_ID), FRESH_SECONDS),
             "embedder": (lambda: app.embedder.embed_query("health"), FRESH_SECONDS_REMOTE if remote else FRESH_SECONDS),
         }
-        self._known: dict[str, tuple[Dependency, float]] = {}
+        self._results: dict[str, tuple[Dependency, float]] = {}
         self._lock = anyio.Lock()
 
     async def dependencies(self) -> dict[str, Dependency]:
         async with self._lock:
-            return {name: await self._checked(name) for name in self._checks}
+            return {name: await self._dependency(name) for name in self._checks}
 
-    async def _checked(self, name: str) -> Dependency:
+    async def _dependency(self, name: str) -> Dependency:
         check, fresh = self._checks[name]
-        known, at = self._known.get(name, (None, 0.0))
-        if known is None or not known.ok or anyio.current_time() > at + fresh:
-            known = await _examined(check)
-            self._known[name] = (known, anyio.current_time())
-        return known
+        result, at = self._results.get(name, (None, 0.0))
+        if result is None or not result.ok or anyio.current_time() > at + fresh:
+            result = await _run_check(check)
+            self._results[name] = (result, anyio.current_time())
+        return result
 
 
-async def _examined(check: Check) -> Dependency:
-    began, code = perf_counter(), "timeout"
+async def _run_check(check: Check) -> Dependency:
+    start, code = perf_counter(), "timeout"
     with anyio.move_on_after(CHECK_SECONDS):
         try:
             await check()
             code = ""
         except BookwiseError as error:
             code = error.code
-    return Dependency(ok=not code, latency_ms=round((perf_counter() - began) * 1e3, 2), code=code or None)
+    return Dependency(ok=not code, latency_ms=round((perf_counter() - start) * 1e3, 2), code=code or None)
 
 
-UNWELL: dict[int | str, dict[str, Any]] = {
-    503: {"model": HealthResponse, "description": "Something it needs does not answer."}
+UNHEALTHY: dict[int | str, dict[str, Any]] = {
+    503: {"model": HealthResponse, "description": "A dependency does not respond."}
 }
-FIGURE = 'bookwise_answers_total{engine="extractive",outcome="answered"} 3.0\n'
-FIGURES: dict[int | str, dict[str, Any]] = {
+METRIC_EXAMPLE = 'bookwise_answers_total{engine="extractive",outcome="answered"} 3.0\n'
+METRICS: dict[int | str, dict[str, Any]] = {
     200: {
-        "description": "In Prometheus' own format.",
-        "content": {"text/plain": {"schema": {"type": "string"}, "example": FIGURE}},
+        "description": "Metrics in the Prometheus text format.",
+        "content": {"text/plain": {"schema": {"type": "string"}, "example": METRIC_EXAMPLE}},
     }
 }
 
 
-@router.get("/health", summary="Check the service", responses=ANYWHERE | UNWELL)
+@router.get("/health", summary="Check the service", responses=ANYWHERE | UNHEALTHY)
 async def health(request: Request, response: Response) -> HealthResponse:
-    """Needs no key. 200 when everything the service needs answers, else 503."""
+    """Returns 200 when all dependencies respond, else 503. Needs no key."""
     examination: Examination = request.app.state.examination
     dependencies = await examination.dependencies()
-    ready = all(found.ok for found in dependencies.values()) and not state_of(request).stopping.is_set()
+    ready = all(dependency.ok for dependency in dependencies.values()) and not state_of(request).stopping.is_set()
     response.status_code = 200 if ready else 503
     return HealthResponse(live=True, ready=ready, dependencies=dependencies)
 
 
 @router.get("/info", dependencies=[Limited], responses=KEYED, summary="Describe the service")
 async def info(request: Request, caller: Reader) -> InfoResponse:
-    """Versions, models, limits and counts."""
-    service = state_of(request)
-    facts, settings = service.app.embedder.facts, service.settings
+    """Returns versions, models, limits and counts."""
+    state = state_of(request)
+    facts, settings = state.app.embedder.facts, state.settings
     return InfoResponse(
         name="bookwise",
         version=__version__,
-        engine=service.kit.engine,
-        engines=tuple(service.kit.engines),
+        engine=state.kit.engine,
+        engines=tuple(state.kit.engines),
         models=Models(
             embedder=facts.name,
             embedder_size=facts.size,
-            language_model=settings.openai_model if "direct" in service.kit.engines else None,
+            language_model=settings.openai_model if "direct" in state.kit.engines else None,
         ),
-        counts=await _counts(service, [book.id for book in await visible(service, caller).books()]),
+        counts=await _counts(state, [book.id for book in await visible(state, caller).books()]),
         question_max_characters=QUESTION_MAX,
         body_limit_bytes=settings.body_limit_bytes,
     )
 
 
-async def _counts(service: ServiceState, books: list[str]) -> Counts:
-    records = [record for book_id in books for record in await service.app.catalog.records(book_id)]
+async def _counts(state: ServiceState, books: list[str]) -> Counts:
+    records = [record for book_id in books for record in await state.app.catalog.records(book_id)]
     return Counts(books=len(books), lessons=len(records), chunks=sum(record.chunk_count for record in records))
 
 
@@ -158,9 +182,9 @@ async def _counts(service: ServiceState, books: list[str]) -> Counts:
     "/metrics",
     dependencies=[Limited],
     response_class=Response,
-    responses=KEYED | FIGURES,
-    summary="Read the figures",
+    responses=KEYED | METRICS,
+    summary="Read the metrics",
 )
 async def metrics(request: Request, caller: Admin) -> Response:
-    """Figures for Prometheus."""
+    """Returns the metrics for Prometheus."""
     return Response(state_of(request).metrics.text(), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -1,10 +1,10 @@
-"""Requests about ingestion → jobs, their state, and what an ingest would do."""
+"""/ingestion: start jobs, follow them, cancel them, preview changes, and receive GitHub webhooks."""
 
 import hashlib
 import hmac
 from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Body, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from bookwise.api.auth.access import Admin, require_book
@@ -16,8 +16,8 @@ from bookwise.domain.access import Caller
 from bookwise.domain.errors import InvalidInput, NotFound, Unauthenticated
 from bookwise.domain.jobs import IngestionJob, IngestionMode
 from bookwise.retrieval.select_book import select_book
-from bookwise.schemas.books import IngestionJobReport, LessonReport
-from bookwise.schemas.wire import Shape
+from bookwise.schemas.books import EXAMPLE_FILE, JOB_EXAMPLE, OUTCOME_EXAMPLE, IngestionJobReport, LessonReport
+from bookwise.schemas.wire import EXAMPLE_BOOK_ID, Shape, examples
 
 DELIVERY_ID_MAX = 100
 
@@ -27,33 +27,52 @@ router = APIRouter(prefix="/ingestion", tags=["ingestion"], route_class=Idempote
 
 
 class TriggerRequest(Shape):
-    """Which book to ingest again, and how."""
+    """The book to ingest, and how."""
+
+    model_config = examples({"book_id": EXAMPLE_BOOK_ID})
 
     book_id: BookId
     mode: IngestionMode = "incremental"
 
 
 class JobStatusResponse(Shape):
-    """A job and what it has done with each lesson so far."""
+    """A job, with the outcome of each lesson so far."""
+
+    model_config = examples({"job": JOB_EXAMPLE, "lessons": [OUTCOME_EXAMPLE]})
 
     job: IngestionJobReport
     lessons: tuple[LessonReport, ...]
 
 
 class JobsResponse(Shape):
-    """Newest first."""
+    """Jobs, newest first."""
+
+    model_config = examples({"jobs": [JOB_EXAMPLE]})
 
     jobs: tuple[IngestionJobReport, ...]
 
 
 class UnreadableLesson(Shape):
+    """A lesson that cannot be ingested, and why."""
+
     source_file: str
     reason: str
     message: str
 
 
 class ChangesResponse(Shape):
-    """What an incremental ingest would do: source files, and how many it would leave alone."""
+    """What an incremental ingest would do: the source files to add, replace and remove."""
+
+    model_config = examples(
+        {
+            "book_id": EXAMPLE_BOOK_ID,
+            "new": [],
+            "modified": [EXAMPLE_FILE],
+            "deleted": [],
+            "unchanged": 28,
+            "unreadable": [],
+        }
+    )
 
     book_id: str
     new: tuple[str, ...]
@@ -63,22 +82,24 @@ class ChangesResponse(Shape):
     unreadable: tuple[UnreadableLesson, ...]
 
     @classmethod
-    def of(cls, book_id: str, found: Difference) -> Self:
+    def of(cls, book_id: str, difference: Difference) -> Self:
         return cls(
             book_id=book_id,
-            new=tuple(file.source_file for file in found.changes.new),
-            modified=tuple(file.source_file for file in found.changes.modified),
-            deleted=found.changes.deleted,
-            unchanged=len(found.changes.unchanged),
+            new=tuple(file.source_file for file in difference.changes.new),
+            modified=tuple(file.source_file for file in difference.changes.modified),
+            deleted=difference.changes.deleted,
+            unchanged=len(difference.changes.unchanged),
             unreadable=tuple(
                 UnreadableLesson(source_file=lesson.source_file, reason=lesson.reason, message=lesson.message)
-                for lesson in found.unreadable
+                for lesson in difference.unreadable
             ),
         )
 
 
 class WebhookReceipt(Shape):
-    """What became of a delivery. An accepted push shows the job that ingests it or that it waits for."""
+    """What was done with a webhook delivery. For an accepted push: the job that ingests it, or that it waits for."""
+
+    model_config = examples({"outcome": "accepted", "job": JOB_EXAMPLE})
 
     outcome: Literal["accepted", "duplicate", "ignored", "pong"]
     job: IngestionJobReport | None = None
@@ -89,34 +110,33 @@ class _Repository(BaseModel):
 
 
 class _Push(BaseModel):
-    """The little of GitHub's push that is looked at: it says that something changed, not what."""
+    """The fields of GitHub's push event that are used."""
 
     ref: str
     deleted: bool = False
     repository: _Repository
 
 
-EXAMPLES = {"incremental": {"summary": "Only what changed", "value": {"book_id": "physical-ai-robotics"}}}
 STARTED: dict[int | str, dict[str, Any]] = {
     202: {
-        "description": "The job, which runs on its own.",
-        "headers": {"Location": {"description": "Where to watch it.", "schema": {"type": "string"}}},
+        "description": "The job. It runs in the background.",
+        "headers": {"Location": {"description": "Where to read its status.", "schema": {"type": "string"}}},
     }
 }
 RECEIVED: dict[int | str, dict[str, Any]] = {
-    200: {"model": WebhookReceipt, "description": "Nothing is left to do: a ping, or a delivery that was seen before."},
-    202: {"description": "Accepted, or of no interest here."},
+    200: {"model": WebhookReceipt, "description": "Nothing to do: a ping, or a repeated delivery."},
+    202: {"description": "Accepted or ignored."},
 }
 PUSH: dict[str, Any] = {
     "requestBody": {
         "required": True,
-        "description": "A delivery as GitHub sends it.",
+        "description": "A webhook delivery from GitHub.",
         "content": {
             "application/json": {
                 "schema": {"type": "object"},
                 "examples": {
                     "push": {
-                        "summary": "A push to the branch the book is written on",
+                        "summary": "A push to the branch of the book",
                         "value": {"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}},
                     }
                 },
@@ -124,24 +144,30 @@ PUSH: dict[str, Any] = {
         },
     }
 }
-Triggering = Annotated[TriggerRequest, Body(openapi_examples=EXAMPLES)]
+OptionalBookId = Annotated[BookId | None, Query(description="Book id.")]
+JobId = Annotated[int, Path(description="Job number.")]
+Signature = Annotated[
+    str, Header(description="`sha256=` and the HMAC-SHA256 of the body in hex, keyed with the secret.")
+]
+Event = Annotated[str, Header(description="Event name. `push` and `ping` are handled, others are ignored.")]
+DeliveryId = Annotated[str, Header(description="Delivery id. A repeated delivery is not handled again.")]
 
 
 @router.post("/trigger", status_code=202, summary="Ingest a book again", responses=STARTED | documented(404, 409, 507))
-async def trigger(asked: Triggering, caller: Admin, request: Request, response: Response) -> IngestionJobReport:
-    """Starts to ingest a book from where it was ingested before; the job runs on its own."""
-    require_book(caller, asked.book_id)
-    job = await state_of(request).runner.trigger(asked.book_id, asked.mode)
+async def trigger(body: TriggerRequest, caller: Admin, request: Request, response: Response) -> IngestionJobReport:
+    """Starts a job that ingests the book again from its source. The job runs in the background."""
+    require_book(caller, body.book_id)
+    job = await state_of(request).runner.trigger(body.book_id, body.mode)
     response.headers["Location"] = f"/ingestion/status/{job.job_id}"
     return IngestionJobReport.of(job)
 
 
-@router.get("/status/{job_id}", summary="Look up a job", responses=documented(404))
-async def status(job_id: int, caller: Admin, request: Request) -> JobStatusResponse:
-    """A job, while it runs and after, with the outcome of each lesson."""
-    service = state_of(request)
-    job = await _visible(job_id, caller, service)
-    lessons = await service.app.jobs.outcomes(job_id)
+@router.get("/status/{job_id}", summary="Read the status of a job", responses=documented(404))
+async def status(job_id: JobId, caller: Admin, request: Request) -> JobStatusResponse:
+    """Returns a running or finished job with the outcome of each lesson."""
+    state = state_of(request)
+    job = await _visible(job_id, caller, state)
+    lessons = await state.app.jobs.outcomes(job_id)
     return JobStatusResponse(job=IngestionJobReport.of(job), lessons=tuple(map(LessonReport.of, lessons)))
 
 
@@ -149,30 +175,32 @@ async def status(job_id: int, caller: Admin, request: Request) -> JobStatusRespo
 async def jobs(
     caller: Admin,
     request: Request,
-    book_id: BookId | None = None,
-    limit: Annotated[int, Query(ge=1, le=100)] = 20,
+    book_id: OptionalBookId = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of jobs.")] = 20,
 ) -> JobsResponse:
-    """The newest jobs, of one book or of all."""
+    """Returns the newest jobs of one book or of all books."""
     if book_id is not None:
         require_book(caller, book_id)
     store = state_of(request).app.jobs
     books: list[str | None] = [book_id] if book_id is not None else [*caller.books] or [None]
-    found = [job for book in books for job in await store.jobs(book, limit=limit)]
-    newest = sorted(found, key=lambda job: job.job_id, reverse=True)[:limit]
+    candidates = [job for book in books for job in await store.jobs(book, limit=limit)]
+    newest = sorted(candidates, key=lambda job: job.job_id, reverse=True)[:limit]
     return JobsResponse(jobs=tuple(map(IngestionJobReport.of, newest)))
 
 
 @router.post("/jobs/{job_id}/cancel", status_code=202, summary="Cancel a job", responses=documented(404, 409, 507))
-async def cancel(job_id: int, caller: Admin, request: Request) -> IngestionJobReport:
-    """Ends a job after the lessons it is publishing; what is published stays."""
-    service = state_of(request)
-    await _visible(job_id, caller, service)
-    return IngestionJobReport.of(await service.runner.cancel(job_id))
+async def cancel(job_id: JobId, caller: Admin, request: Request) -> IngestionJobReport:
+    """Stops a job after the lessons it is publishing. Published lessons stay."""
+    state = state_of(request)
+    await _visible(job_id, caller, state)
+    return IngestionJobReport.of(await state.runner.cancel(job_id))
 
 
 @router.get("/changes", summary="Preview the next ingest", responses=documented(404))
-async def changes(book_id: BookId, caller: Admin, request: Request) -> ChangesResponse:
-    """What an ingest would do now: new, modified and deleted lessons."""
+async def changes(
+    book_id: Annotated[BookId, Query(description="Book id.")], caller: Admin, request: Request
+) -> ChangesResponse:
+    """Returns the lessons that an ingest would add, replace or remove now."""
     require_book(caller, book_id)
     return ChangesResponse.of(book_id, await state_of(request).runner.changes(book_id))
 
@@ -180,60 +208,58 @@ async def changes(book_id: BookId, caller: Admin, request: Request) -> ChangesRe
 @router.post(
     "/webhook/github",
     status_code=202,
-    summary="Take a delivery of GitHub",
+    summary="Receive a GitHub webhook",
     responses=RECEIVED | documented(404, 409, 507),
     openapi_extra=PUSH,
 )
 async def github_webhook(
     request: Request,
     response: Response,
-    book_id: BookId | None = None,
-    x_hub_signature_256: Annotated[str, Header()] = "",
-    x_github_event: Annotated[str, Header()] = "",
-    x_github_delivery: Annotated[str, Header()] = "",
+    book_id: OptionalBookId = None,
+    x_hub_signature_256: Signature = "",
+    x_github_event: Event = "",
+    x_github_delivery: DeliveryId = "",
 ) -> WebhookReceipt:
-    """A push to the configured branch ingests the book; the signature takes the place of a key."""
-    service = state_of(request)
+    """A push to the configured branch ingests the book. The request is authenticated by its signature, not by a key."""
+    state = state_of(request)
     body = await request.body()
-    _require_signature(x_hub_signature_256, body, _secret(service))
+    _require_signature(x_hub_signature_256, body, _secret(state))
     if x_github_event == "ping":
         response.status_code = 200
         return WebhookReceipt(outcome="pong")
-    if x_github_event != "push" or not _is_ours(_push_from(body), service):
+    if x_github_event != "push" or not _is_relevant(_push_from(body), state):
         return WebhookReceipt(outcome="ignored")
-    return await _delivered(x_github_delivery, book_id, service, response)
+    return await _delivered(x_github_delivery, book_id, state, response)
 
 
-async def _delivered(
-    delivery_id: str, book_id: str | None, service: ServiceState, response: Response
-) -> WebhookReceipt:
+async def _delivered(delivery_id: str, book_id: str | None, state: ServiceState, response: Response) -> WebhookReceipt:
     if not 0 < len(delivery_id) <= DELIVERY_ID_MAX:
-        raise InvalidInput("X-GitHub-Delivery is missing or too long.", advice="Send it as GitHub does.")
-    deliveries = service.runner.deliveries
+        raise InvalidInput("X-GitHub-Delivery is missing or too long.", advice="Send the header that GitHub sends.")
+    deliveries = state.runner.deliveries
     if not deliveries.is_new(delivery_id):
         response.status_code = 200
         return WebhookReceipt(outcome="duplicate")
     try:
-        chosen = book_id or (await select_book(service.app.catalog, None)).id
-        job = await service.runner.trigger_latest(chosen)
+        chosen = book_id or (await select_book(state.app.catalog, None)).id
+        job = await state.runner.trigger_latest(chosen)
     except BaseException:
-        deliveries.forget(delivery_id)  # GitHub's second try comes with the same id
+        deliveries.forget(delivery_id)  # GitHub retries with the same id
         raise
     return WebhookReceipt(outcome="accepted", job=IngestionJobReport.of(job))
 
 
-def _secret(service: ServiceState) -> str:
-    """What GitHub signs with; without a repository of our own there is nothing to be told about."""
-    settings = service.settings
+def _secret(state: ServiceState) -> str:
+    """The secret that GitHub signs with. Raises `NotFound` unless secret and repository are configured."""
+    settings = state.settings
     if settings.github_webhook_secret is None or not settings.github_repository:
-        raise NotFound("There is no webhook here.", advice="Set GITHUB_WEBHOOK_SECRET and GITHUB_REPOSITORY.")
+        raise NotFound("The webhook is not configured.", advice="Set GITHUB_WEBHOOK_SECRET and GITHUB_REPOSITORY.")
     return settings.github_webhook_secret.get_secret_value()
 
 
 def _require_signature(signature: str, body: bytes, secret: str) -> None:
     expected = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
     if not hmac.compare_digest(expected.encode(), signature.encode()):
-        raise Unauthenticated("The signature does not fit.", advice="Give GitHub the secret that is configured here.")
+        raise Unauthenticated("The signature is not valid.", advice="Configure the same secret here and at GitHub.")
 
 
 def _push_from(body: bytes) -> _Push:
@@ -241,12 +267,12 @@ def _push_from(body: bytes) -> _Push:
         return _Push.model_validate_json(body)
     except ValidationError as error:
         raise InvalidInput(
-            "The body is not a push as GitHub sends it.", advice="Set the webhook's content type to application/json."
+            "The body is not a GitHub push event.", advice="Set the webhook's content type to application/json."
         ) from error
 
 
-def _is_ours(push: _Push, service: ServiceState) -> bool:
-    settings = service.settings
+def _is_relevant(push: _Push, state: ServiceState) -> bool:
+    settings = state.settings
     return (
         push.repository.full_name.lower() == (settings.github_repository or "").lower()
         and push.ref == f"refs/heads/{settings.github_branch}"
@@ -254,9 +280,9 @@ def _is_ours(push: _Push, service: ServiceState) -> bool:
     )
 
 
-async def _visible(job_id: int, caller: Caller, service: ServiceState) -> IngestionJob:
+async def _visible(job_id: int, caller: Caller, state: ServiceState) -> IngestionJob:
     """A job of a book that the caller may not see does not exist for them."""
-    job = await service.app.jobs.job(job_id)
+    job = await state.app.jobs.job(job_id)
     if not caller.may_see(job.book_id):
         raise NotFound(f"There is no ingestion job {job_id}.", advice="List the jobs to see their numbers.")
     return job

@@ -1,4 +1,4 @@
-"""POST /mcp: the tools for assistants over streamable HTTP."""
+"""POST /mcp: the MCP tools over streamable HTTP."""
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager, nullcontext
@@ -19,23 +19,23 @@ from bookwise.domain.answers import AnswerEvent, Question
 
 
 def mount_mcp(app: FastAPI) -> None:
-    """Adds POST /mcp, limited like every route. Its lifespan joins the app's own and runs inside it, once that has
-    set `app.state.service`: the app has nothing more to do."""
+    """Adds POST /mcp, rate-limited like every route. Its lifespan runs inside the app's, after `app.state.service` is
+    set."""
     app.include_router(router, dependencies=[Limited])
 
 
 @asynccontextmanager
 async def mcp_lifespan(app: Any) -> AsyncIterator[None]:
-    service: ServiceState = app.state.service
+    state: ServiceState = app.state.service
 
-    def note(events: AsyncGenerator[AnswerEvent], question: Question, caller: Caller) -> AsyncGenerator[AnswerEvent]:
-        return log_answer(events, ChatTurn(question=question, owner=caller.owner), service)
+    def log(events: AsyncGenerator[AnswerEvent], question: Question, caller: Caller) -> AsyncGenerator[AnswerEvent]:
+        return log_answer(events, ChatTurn(question=question, owner=caller.owner), state)
 
-    server = tool_server(lambda: nullcontext(service.kit), service.settings, _caller_of, note=note)
+    server = tool_server(lambda: nullcontext(state.kit), state.settings, _caller_of, log=log)
     app.state.mcp = StreamableHTTPSessionManager(
         server,
-        stateless=True,  # every request says who sends it; nothing is remembered that another could take over
-        # Who may come from where is decided for all routes in one place, before this one.
+        stateless=True,  # every request authenticates itself; there is no session to take over
+        # RequestGuard checks the origin of all requests.
         security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
     async with app.state.mcp.run():
@@ -54,11 +54,11 @@ router = APIRouter(lifespan=mcp_lifespan, tags=["mcp"])
 async def mcp(request: Request, caller: Reader) -> Response:
     """The tools `search`, `fetch` and `ask` of the Model Context Protocol."""
     request.state.caller = caller
-    return _HandedOver(request.app.state.mcp)
+    return _McpResponse(request.app.state.mcp)
 
 
-class _HandedOver(Response):
-    """A request that passed our checks, answered by the protocol's own implementation."""
+class _McpResponse(Response):
+    """Passes an authorized request to the MCP library."""
 
     def __init__(self, manager: StreamableHTTPSessionManager) -> None:
         super().__init__()

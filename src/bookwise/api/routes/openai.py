@@ -1,4 +1,4 @@
-"""/v1: a book as a model that clients of OpenAI's chat completions can already talk to. No thread is stored."""
+"""/v1: books as models, for clients of OpenAI's chat completions API. Nothing is stored."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from time import time
 from typing import Annotated, Any
 from uuid import uuid4
 
-from fastapi import APIRouter, Body, Path, Request, Response
+from fastapi import APIRouter, Path, Request, Response
 from fastapi.responses import JSONResponse
 
 from bookwise.answering import messages
@@ -29,6 +29,7 @@ from bookwise.domain.books import Book
 from bookwise.domain.errors import ModelUnavailable
 from bookwise.schemas.answers import AnswerSummary, summarize_answer
 from bookwise.schemas.completions import (
+    ANY_BOOK,
     CLOSEST,
     RULE,
     SOURCES,
@@ -38,24 +39,16 @@ from bookwise.schemas.completions import (
     ModelList,
 )
 
-ANY_BOOK = "bookwise"
 DONE = Frame(b"data: [DONE]\n\n", last=True)
 
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>&|~#])")
 
 router = APIRouter(prefix="/v1", tags=["openai"], route_class=StrictRoute)
 
-
-EXAMPLES = {
-    "question": {
-        "summary": "A question to the only or the default book",
-        "value": {"model": ANY_BOOK, "messages": [{"role": "user", "content": "What is a node?"}]},
-    }
-}
 COMPLETIONS: dict[int | str, dict[str, Any]] = documented(404, 502, 504) | {
     200: {
         "model": ChatCompletion,
-        "description": "The answer, or its stream where `stream` is true.",
+        "description": "The answer, or a stream of it when `stream` is true.",
         "content": {
             "text/event-stream": {
                 "itemSchema": {"type": "object", "required": ["data"], "properties": {"data": {"type": "string"}}},
@@ -64,123 +57,123 @@ COMPLETIONS: dict[int | str, dict[str, Any]] = documented(404, 502, 504) | {
         },
     }
 }
-Completing = Annotated[CompletionRequest, Body(openapi_examples=EXAMPLES)]
+ModelName = Annotated[str, Path(max_length=200, description="A book id, or `bookwise` for the only or default book.")]
 
 
 @router.post("/chat/completions", response_model=None, responses=COMPLETIONS, summary="Complete a chat from a book")
-async def complete(asked: Completing, request: Request, caller: Reader) -> Response:
-    """Answers the last user message from the book that `model` names, with its sources below."""
-    service = state_of(request)
-    book = await _book(asked.model, service, caller)
-    text, history = asked.split()
+async def complete(body: CompletionRequest, request: Request, caller: Reader) -> Response:
+    """Answers the last user message from the book named by `model`, followed by the sources."""
+    state = state_of(request)
+    book = await _book(body.model, state, caller)
+    text, history = body.split()
     question = Question(
         text=text,
         book_id=book.id,
-        top_k=service.settings.agent_top_k,
-        threshold=service.settings.agent_score_threshold,
+        top_k=state.settings.agent_top_k,
+        threshold=state.settings.agent_score_threshold,
     )
-    asking = ChatTurn(question=question, owner=caller.owner)
-    completion = Completion(book_id=book.id, answer_id=asking.answer_id)
-    events = log_answer(ask(question, service.kit, history=history), asking, service)
-    if not asked.stream:
+    turn = ChatTurn(question=question, owner=caller.owner)
+    completion = Completion(book_id=book.id, answer_id=turn.answer_id)
+    events = log_answer(ask(question, state.kit, history=history), turn, state)
+    if not body.stream:
         async with aclosing(events):
-            return JSONResponse(completion.whole(_account(await final(events))))
+            return JSONResponse(completion.whole(_summary(await final(events))))
 
     async def frames() -> AsyncGenerator[Frame]:
         with limiter_of(request).stream(caller):
-            async with aclosing(completion.chunks(events, with_usage=asked.wants_usage)) as chunks:
+            async with aclosing(completion.chunks(events, with_usage=body.wants_usage)) as chunks:
                 async for chunk in chunks:
                     yield _frame(chunk)
         yield DONE
 
-    return EventStream(frames(), ending=_error, service=service)
+    return EventStream(frames(), ending=_error, state=state)
 
 
 @router.get("/models", summary="List the books as models")
 async def models(request: Request, caller: Reader) -> ModelList:
-    """The books the caller may see."""
-    service = state_of(request)
-    books = await visible(service, caller).books()
-    return ModelList(data=tuple([await _model(book, service) for book in books]))
+    """Returns the books that the caller may see."""
+    state = state_of(request)
+    books = await visible(state, caller).books()
+    return ModelList(data=tuple([await _model(book, state) for book in books]))
 
 
-@router.get("/models/{model}", summary="Look up a book as a model", responses=documented(404))
-async def model(model: Annotated[str, Path(max_length=200)], request: Request, caller: Reader) -> ModelCard:
-    """One book the caller may see."""
-    service = state_of(request)
-    return await _model(await _book(model, service, caller), service)
+@router.get("/models/{model}", summary="Read a book as a model", responses=documented(404))
+async def model(model: ModelName, request: Request, caller: Reader) -> ModelCard:
+    """Returns one book that the caller may see."""
+    state = state_of(request)
+    return await _model(await _book(model, state, caller), state)
 
 
-async def _book(model: str, service: ServiceState, caller: Caller) -> Book:
-    """The book a model's name means: `bookwise`, `bookwise:ID` or `ID`."""
+async def _book(model: str, state: ServiceState, caller: Caller) -> Book:
+    """The book of a model name: `bookwise`, `bookwise:ID` or `ID`."""
     name, _, book_id = model.partition(":")
-    return await book_for(caller, book_id or None if name == ANY_BOOK else model, service)
+    return await book_for(caller, book_id or None if name == ANY_BOOK else model, state)
 
 
-async def _model(book: Book, service: ServiceState) -> ModelCard:
-    moments = [moment for moment in await service.app.catalog.last_ingested(book.id) if moment]
-    created = int(max(moments).timestamp()) if moments else 0
+async def _model(book: Book, state: ServiceState) -> ModelCard:
+    times = [time for time in await state.app.catalog.last_ingested(book.id) if time]
+    created = int(max(times).timestamp()) if times else 0
     return ModelCard(id=book.id, created=created, owned_by=ANY_BOOK, name=book.title)
 
 
-def _account(answer: Answer) -> AnswerSummary:
-    """What can be told of an answer; `ModelUnavailable` for one that was cut off: half of it is no completion."""
-    told = summarize_answer(answer)
-    if told.outcome == "interrupted":
-        raise ModelUnavailable(told.reason or "", "The answer was cut off.", advice="Ask again.")
-    return told
+def _summary(answer: Answer) -> AnswerSummary:
+    """Raises `ModelUnavailable` for an interrupted answer: part of an answer is not a completion."""
+    summary = summarize_answer(answer)
+    if summary.outcome == "interrupted":
+        raise ModelUnavailable(summary.reason or "", "The answer was cut off.", advice="Ask again.")
+    return summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """One answer in the shapes of OpenAI's chat completions."""
+    """One answer in OpenAI's format."""
 
     book_id: str
     answer_id: str
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid4().hex}")
     created: int = field(default_factory=lambda: int(time()))
 
-    def whole(self, told: AnswerSummary) -> dict[str, Any]:
+    def whole(self, summary: AnswerSummary) -> dict[str, Any]:
         message = {
             "role": "assistant",
-            "content": told.text + below(told),
+            "content": summary.text + source_list(summary),
             "refusal": None,
-            "annotations": annotations(told),
+            "annotations": annotations(summary),
         }
-        choice = {"index": 0, "message": message, "finish_reason": _finish(told), "logprobs": None}
-        return self._object("chat.completion", [choice], usage=_usage(told), bookwise=self._facts(told))
+        choice = {"index": 0, "message": message, "finish_reason": _finish(summary), "logprobs": None}
+        return self._object("chat.completion", [choice], usage=_usage(summary), bookwise=self._facts(summary))
 
     async def chunks(self, events: AsyncGenerator[AnswerEvent], *, with_usage: bool) -> AsyncGenerator[dict[str, Any]]:
-        """The text as it comes, then what stands below it. Nothing before the book was searched: what fails until
-        then still has a status of its own."""
-        opened = False
+        """The text as it is written, then the sources. Nothing is sent before the search has ended, so that an earlier
+        error still has its own HTTP status."""
+        is_open = False
         async with aclosing(events):
             async for event in events:
-                if isinstance(event, EvidenceFound | TextDelta) and not opened:
-                    opened = True
+                if isinstance(event, EvidenceFound | TextDelta) and not is_open:
+                    is_open = True
                     yield self._chunk({"role": "assistant", "content": ""})
                 if isinstance(event, TextDelta):
                     yield self._chunk({"content": event.text})
                 if isinstance(event, AnswerFinished):
-                    for chunk in self._closing(_account(event.answer), with_usage=with_usage):
+                    for chunk in self._closing(_summary(event.answer), with_usage=with_usage):
                         yield chunk
 
-    def _closing(self, told: AnswerSummary, *, with_usage: bool) -> Iterator[dict[str, Any]]:
-        if listed := below(told):
-            yield self._chunk({"content": listed, "annotations": annotations(told)})
-        yield {**self._chunk({}, finish=_finish(told)), "bookwise": self._facts(told)}
+    def _closing(self, summary: AnswerSummary, *, with_usage: bool) -> Iterator[dict[str, Any]]:
+        if sources := source_list(summary):
+            yield self._chunk({"content": sources, "annotations": annotations(summary)})
+        yield {**self._chunk({}, finish=_finish(summary)), "bookwise": self._facts(summary)}
         if with_usage:
-            yield self._object("chat.completion.chunk", [], usage=_usage(told))
+            yield self._object("chat.completion.chunk", [], usage=_usage(summary))
 
-    def _facts(self, told: AnswerSummary) -> dict[str, Any]:
-        """What a program cannot read from the text."""
+    def _facts(self, summary: AnswerSummary) -> dict[str, Any]:
+        """Facts that OpenAI's format has no field for."""
         return {
             "answer_id": self.answer_id,
-            "outcome": told.outcome,
-            "reason": told.reason,
-            "confidence": told.confidence.level,
-            "engine": told.meta.engine,
-            "degraded": told.meta.degraded,
+            "outcome": summary.outcome,
+            "reason": summary.reason,
+            "confidence": summary.confidence.level,
+            "engine": summary.meta.engine,
+            "degraded": summary.meta.degraded,
         }
 
     def _chunk(self, delta: Mapping[str, Any], *, finish: str | None = None) -> dict[str, Any]:
@@ -192,25 +185,25 @@ class Completion:
         return {**head, "choices": choices, **more}
 
 
-def below(told: AnswerSummary) -> str:
-    """The places an answer cites, or those closest to a refusal, as a Markdown list; empty when there are none."""
-    passages = [citation.passage for citation in told.citations] or told.nearest
+def source_list(summary: AnswerSummary) -> str:
+    """The sources of an answer, or the closest passages of a refusal, as a Markdown list; empty without any."""
+    passages = [citation.passage for citation in summary.citations] or summary.nearest
     if not passages:
         return ""
-    notice = f"*{told.disclaimer}*\n\n" if told.disclaimer else ""
-    title = SOURCES if told.citations else CLOSEST
-    listed = "".join(f"\n- [{passage.number}] {_link(passage)}" for passage in passages)
-    return f"{RULE}{notice}{title}\n{listed}"
+    notice = f"*{summary.disclaimer}*\n\n" if summary.disclaimer else ""
+    title = SOURCES if summary.citations else CLOSEST
+    items = "".join(f"\n- [{passage.number}] {_link(passage)}" for passage in passages)
+    return f"{RULE}{notice}{title}\n{items}"
 
 
 def _link(passage: Passage) -> str:
     where = passage.chunk.locator
-    title = _plain(messages.title(passage))
-    return f"[{title}](<{where.url}>)" if _is_web(where.url) else f"{title} ({_plain(where.source_file)})"
+    title = _escape(messages.title(passage))
+    return f"[{title}](<{where.url}>)" if _is_web(where.url) else f"{title} ({_escape(where.source_file)})"
 
 
-def _plain(text: str) -> str:
-    """A text from the book on one line, without a meaning in Markdown."""
+def _escape(text: str) -> str:
+    """A text on one line, with Markdown characters escaped."""
     return _MARKDOWN.sub(r"\\\1", " ".join(text.split()))
 
 
@@ -218,9 +211,9 @@ def _is_web(url: str) -> bool:
     return url.startswith(("https://", "http://")) and not set(url) & set("<> \n")
 
 
-def annotations(told: AnswerSummary) -> list[dict[str, Any]]:
-    """Where the text cites a published place, and which."""
-    cited = {citation.number: citation.passage for citation in told.citations}
+def annotations(summary: AnswerSummary) -> list[dict[str, Any]]:
+    """The citations in the text that point to a published page."""
+    cited = {citation.number: citation.passage for citation in summary.citations}
     return [
         {
             "type": "url_citation",
@@ -231,25 +224,25 @@ def annotations(told: AnswerSummary) -> list[dict[str, Any]]:
                 "url": cited[number].chunk.locator.url,
             },
         }
-        for mark in citation_marks(told.text, list(cited.values()))
+        for mark in citation_marks(summary.text, list(cited.values()))
         for number in mark.numbers
         if _is_web(cited[number].chunk.locator.url)
     ]
 
 
-def _finish(told: AnswerSummary) -> str:
-    if told.outcome == "blocked":
+def _finish(summary: AnswerSummary) -> str:
+    if summary.outcome == "blocked":
         return "content_filter"
-    return "length" if told.meta.truncated else "stop"
+    return "length" if summary.meta.truncated else "stop"
 
 
-def _usage(told: AnswerSummary) -> dict[str, int]:
-    """What a language model was asked for; zero without one."""
-    used = told.meta.usage
+def _usage(summary: AnswerSummary) -> dict[str, int]:
+    """Tokens usage by the language model; 0 without one."""
+    usage = summary.meta.usage
     return {
-        "prompt_tokens": used.prompt_tokens,
-        "completion_tokens": used.completion_tokens,
-        "total_tokens": used.total_tokens,
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.total_tokens,
     }
 
 
@@ -258,5 +251,5 @@ def _frame(chunk: Mapping[str, Any]) -> Frame:
 
 
 def _error(problem: Problem) -> Frame:
-    """The last event of a stream that broke off, which OpenAI's clients raise as `APIError`."""
+    """The last event of a failed stream. OpenAI's clients raise it as `APIError`."""
     return Frame(_frame({"error": problem.for_openai}).data, last=True)

@@ -33,6 +33,7 @@ OPERATIONS: Mapping[type[Any], Callable[[ServiceState], Any]] = {
     read.ReadContext: _app,
     books.ListBooks: _app,
     books.ListLessons: _app,
+    books.RemoveBook: _app,
     jobs.ListJobs: _app,
     jobs.ReadJob: _app,
     insights.ReadInsights: _app,
@@ -63,7 +64,7 @@ async def operator(operation: str, request: Request, caller: Operator) -> Respon
         ) from error
     state = state_of(request)
     try:
-        result = await requested.run(OPERATIONS[kind](state))
+        result = await _execute(requested, state)
     except BookwiseError as error:  # the command shows the error as if it had run the operation itself
         problem = replace(problem_of(error), code=error.code, detail=error.message, advice=error.advice)
         return problem.response(request.url.path)
@@ -71,3 +72,11 @@ async def operator(operation: str, request: Request, caller: Operator) -> Respon
         state.open_to_anyone = False  # behind a proxy, loopback is not only this machine
     returned = TypeAdapter(kind.run.__annotations__["return"])
     return Response(returned.dump_json(result), media_type="application/json")
+
+
+async def _execute(requested: Any, state: ServiceState) -> Any:
+    kit = OPERATIONS[type(requested)](state)
+    if isinstance(requested, books.RemoveBook):
+        async with state.runner.pause_opening(requested.book_id):
+            return await requested.run(kit)
+    return await requested.run(kit)

@@ -1,4 +1,4 @@
-"""GET /, GET /widget.js: the chat as a page of its own, and the script that puts it on a book's site."""
+"""GET /, GET /widget.js: the chat page, and the script that adds the chat to a book's site."""
 
 from functools import lru_cache
 from importlib.resources import files
@@ -9,7 +9,7 @@ from fastapi.responses import HTMLResponse
 
 router = APIRouter(tags=["page"])
 
-#: Nothing comes from elsewhere and nothing is inline, so a text that slipped through could not run.
+#: No scripts from other origins and no inline scripts: text that was not escaped cannot run.
 POLICY = (
     "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src data:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -33,13 +33,13 @@ def _file(name: str) -> bytes:
 
 @router.get("/", response_class=HTMLResponse, summary="The chat page")
 async def page() -> HTMLResponse:
-    """Asks the books of this service. It holds no secret: the page asks its reader for a key where one is needed."""
+    """Returns the chat page. It contains no secret: it asks the reader for a key when one is needed."""
     return HTMLResponse(_file("page.html"), headers={"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"})
 
 
 @router.get("/widget.js", response_class=ScriptResponse, responses=SCRIPT, summary="The chat for a book's site")
 async def widget() -> ScriptResponse:
-    """A script tag with `data-key` and `data-book` puts the chat on any page of an origin that the key allows."""
+    """Returns the chat script. Add it to a page of an allowed origin, with `data-key` and `data-book`."""
     return ScriptResponse(
         _file("widget.js"), headers={"Cache-Control": CACHED, "Cross-Origin-Resource-Policy": "cross-origin"}
     )

@@ -1,9 +1,9 @@
-"""POST /search, GET /context, GET /lesson: reading the book without asking it."""
+"""POST /search, GET /context, GET /lesson: search and read a book without asking a question."""
 
 from typing import Annotated, Self
 from uuid import UUID
 
-from fastapi import APIRouter, Body, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 
 from bookwise.api.auth.access import Reader
 from bookwise.api.problems import documented
@@ -15,24 +15,24 @@ from bookwise.domain.answers import QUESTION_MAX
 from bookwise.domain.books import Chunk
 from bookwise.domain.errors import InvalidInput, NotFound
 from bookwise.retrieval import read
-from bookwise.retrieval.search import search as find
-from bookwise.schemas.books import DocumentChunk, SearchRequest, SearchResponse
-from bookwise.schemas.wire import Shape
+from bookwise.retrieval.search import search as search_book
+from bookwise.schemas.books import CHUNK_EXAMPLE, EXAMPLE_FILE, DocumentChunk
+from bookwise.schemas.search import SearchRequest, SearchResponse
+from bookwise.schemas.wire import EXAMPLE_BOOK_ID, EXAMPLE_LESSON_ID, Shape, examples
 
 router = APIRouter(tags=["search"], route_class=StrictRoute)
 
-NEIGHBOURS = Query(ge=0, le=read.NEIGHBOURS_MAX)
-EXAMPLES = {
-    "plain": {"summary": "A question in your own words", "value": {"text": "How do nodes communicate?"}},
-    "filtered": {
-        "summary": "Within one module, for small hardware",
-        "value": {"text": "publish a message", "module_filter": "ros2", "hardware_tier_filter": 2, "limit": 3},
-    },
-}
+ChunkId = Annotated[UUID, Path(description="Chunk id, from a search result or a source.")]
+LessonId = Annotated[UUID, Path(description="Lesson id: the `parent_doc_id` of a search result.")]
+Before = Annotated[int, Query(ge=0, le=read.NEIGHBOURS_MAX, description="Number of chunks before it.")]
+After = Annotated[int, Query(ge=0, le=read.NEIGHBOURS_MAX, description="Number of chunks after it.")]
+BookId = Annotated[str | None, Query(max_length=64, description="Book id. Default: the book that has the lesson.")]
 
 
 class ContextResponse(Shape):
-    """A chunk and what stands before and after it in its lesson, in reading order."""
+    """A chunk and its neighbours in the lesson, in reading order."""
+
+    model_config = examples({"chunk": CHUNK_EXAMPLE, "before": [], "after": []})
 
     chunk: DocumentChunk
     before: tuple[DocumentChunk, ...]
@@ -41,6 +41,17 @@ class ContextResponse(Shape):
 
 class LessonResponse(Shape):
     """A whole lesson, in reading order."""
+
+    model_config = examples(
+        {
+            "parent_doc_id": EXAMPLE_LESSON_ID,
+            "book_id": EXAMPLE_BOOK_ID,
+            "title": "Nodes",
+            "source_file": EXAMPLE_FILE,
+            "url": "https://book.example/ros2/nodes",
+            "chunks": [CHUNK_EXAMPLE],
+        }
+    )
 
     parent_doc_id: str
     book_id: str
@@ -63,45 +74,39 @@ class LessonResponse(Shape):
 
 
 @router.post("/search", summary="Search a book", responses=documented(404))
-async def search(
-    request: Request, caller: Reader, wanted: Annotated[SearchRequest, Body(openapi_examples=EXAMPLES)]
-) -> SearchResponse:
-    """The passages of one book that fit best. Without `book_id`: the only book, or the default one."""
-    if len(wanted.text) > QUESTION_MAX:
-        raise InvalidInput(f"text has {len(wanted.text):,} characters; at most {QUESTION_MAX:,} are read.")
-    service = state_of(request)
-    named = wanted.book_id if "book_id" in wanted.model_fields_set else None
-    book = await book_for(caller, named, service)
-    found = await find(wanted.model_copy(update={"book_id": book.id}).query(), service.app.search_kit)
-    if service.telemetry:
-        service.telemetry.searched(found)
-    return SearchResponse.of(found)
+async def search(request: Request, caller: Reader, body: SearchRequest) -> SearchResponse:
+    """Returns the best matching passages of one book. Without `book_id`: the only book, or the default book."""
+    if len(body.text) > QUESTION_MAX:
+        raise InvalidInput(f"text has {len(body.text):,} characters. The limit is {QUESTION_MAX:,}.")
+    state = state_of(request)
+    book_id = body.book_id if "book_id" in body.model_fields_set else None
+    book = await book_for(caller, book_id, state, module=body.module_filter)
+    result = await search_book(body.model_copy(update={"book_id": book.id}).query(), state.app.search_kit)
+    if state.telemetry:
+        state.telemetry.searched(result)
+    return SearchResponse.of(result)
 
 
-@router.get("/context/{chunk_id}", summary="Read around a chunk", responses=documented(404))
+@router.get("/context/{chunk_id}", summary="Read the context of a chunk", responses=documented(404))
 async def context(
-    chunk_id: UUID,
-    request: Request,
-    caller: Reader,
-    before: Annotated[int, NEIGHBOURS] = 1,
-    after: Annotated[int, NEIGHBOURS] = 1,
+    chunk_id: ChunkId, request: Request, caller: Reader, before: Before = 1, after: After = 1
 ) -> ContextResponse:
-    """A chunk with its neighbours; it stops at the ends of the lesson."""
-    service = state_of(request)
-    found = await read.context(
-        None, str(chunk_id), before=before, after=after, index=service.app.index, catalog=service.app.catalog
+    """Returns a chunk with its neighbours in the same lesson."""
+    app = state_of(request).app
+    neighbourhood = await read.context(
+        None, str(chunk_id), before=before, after=after, index=app.index, catalog=app.catalog
     )
-    if not caller.may_see(found.chunk.locator.book_id):
+    if not caller.may_see(neighbourhood.chunk.locator.book_id):
         raise _no_chunk(chunk_id)
     return ContextResponse(
-        chunk=DocumentChunk.of(found.chunk),
-        before=tuple(map(DocumentChunk.of, found.before)),
-        after=tuple(map(DocumentChunk.of, found.after)),
+        chunk=DocumentChunk.of(neighbourhood.chunk),
+        before=tuple(map(DocumentChunk.of, neighbourhood.before)),
+        after=tuple(map(DocumentChunk.of, neighbourhood.after)),
     )
 
 
 def _no_chunk(chunk_id: UUID) -> NotFound:
-    """Word for word what is said of a chunk that does not exist."""
+    """The same error as for a chunk that does not exist, word for word."""
     return NotFound(
         f"There is no chunk {chunk_id}.",
         advice="It may belong to a lesson that was changed or removed; search again.",
@@ -109,23 +114,19 @@ def _no_chunk(chunk_id: UUID) -> NotFound:
 
 
 @router.get("/lesson/{parent_doc_id}", summary="Read a lesson", responses=documented(404))
-async def lesson(
-    parent_doc_id: UUID,
-    request: Request,
-    caller: Reader,
-    book_id: Annotated[str | None, Query(max_length=64, description="Default: whichever book has it.")] = None,
-) -> LessonResponse:
-    """A whole lesson."""
-    service = state_of(request)
-    return LessonResponse.of(await _lesson(str(parent_doc_id), caller, book_id, service))
+async def lesson(parent_doc_id: LessonId, request: Request, caller: Reader, book_id: BookId = None) -> LessonResponse:
+    """Returns all chunks of a lesson."""
+    return LessonResponse.of(await _lesson(str(parent_doc_id), caller, book_id, state_of(request)))
 
 
-async def _lesson(lesson_id: str, caller: Caller, book_id: str | None, service: ServiceState) -> tuple[Chunk, ...]:
-    shelf = visible(service, caller)
-    books = [await shelf.book(book_id)] if book_id is not None else await shelf.books()
+async def _lesson(lesson_id: str, caller: Caller, book_id: str | None, state: ServiceState) -> tuple[Chunk, ...]:
+    catalog = visible(state, caller)
+    books = [await book_for(caller, book_id, state)] if book_id is not None else await catalog.books()
     for book in books:
         try:
-            return await read.lesson(book.id, lesson_id, index=service.app.index, catalog=shelf)
+            return await read.lesson(book.id, lesson_id, index=state.app.index, catalog=catalog)
         except NotFound:
             continue
-    raise NotFound(f"There is no lesson {lesson_id}.", advice="POST /search shows each hit's parent_doc_id.")
+    raise NotFound(
+        f"There is no lesson {lesson_id}.", advice="POST /search returns lesson ids in the field parent_doc_id."
+    )

@@ -1,16 +1,19 @@
-"""/session/{id}: what a stored thread holds, page by page, and its end."""
+"""GET and DELETE /session/{id}: read a stored session, page through it, delete it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request
 from pydantic import Field
 
 from bookwise.api.auth.access import Reader
 from bookwise.api.problems import documented
 from bookwise.api.state import state_of
 from bookwise.api.strict_json import StrictRoute
-from bookwise.schemas.chat import ConversationThread, Message
-from bookwise.schemas.wire import SessionId, Shape
+from bookwise.domain.errors import NotFound
+from bookwise.schemas.chat import MESSAGES_EXAMPLE, ConversationThread, Message
+from bookwise.schemas.wire import EXAMPLE_SESSION_ID, SessionId, Shape, examples
 
 router = APIRouter(prefix="/session", tags=["sessions"], route_class=StrictRoute)
 
@@ -18,35 +21,43 @@ PAGE = 50
 PAGE_MAX = 200
 MESSAGES_MAX = 1_000_000  #: more than any thread has
 
+Session = Annotated[SessionId, Path(description="Session id, a UUID of version 4.")]
+Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="Maximum number of messages.")]
+Offset = Annotated[
+    int, Query(ge=0, le=MESSAGES_MAX, description="Number of messages to skip, counted from the oldest.")
+]
+
 
 class HistoryResponse(Shape):
-    """A part of a thread's messages, oldest first, archived ones included."""
+    """A page of a session's messages, oldest first, including archived ones."""
+
+    model_config = examples(
+        {"session_id": EXAMPLE_SESSION_ID, "messages": MESSAGES_EXAMPLE, "total": 2, "limit": 50, "offset": 0}
+    )
 
     session_id: SessionId
     messages: tuple[Message, ...]
-    total: int = Field(ge=0)
+    total: int = Field(ge=0, description="Number of messages in the session.")
     limit: int
-    offset: int = Field(description="How many older messages are left out.")
+    offset: int = Field(description="Number of older messages that were skipped.")
 
 
 @router.get("/{session_id}", summary="Read a session", responses=documented(404))
-async def session(session_id: SessionId, request: Request, caller: Reader) -> ConversationThread:
-    """The thread with its newest messages, at most 50."""
+async def session(session_id: Session, request: Request, caller: Reader) -> ConversationThread:
+    """Returns a session with its newest messages, at most 50."""
     threads = state_of(request).app.threads
-    return ConversationThread.of(await threads.thread(session_id, owner=caller.owner))
+    with _session_not_found(session_id):
+        return ConversationThread.of(await threads.thread(session_id, owner=caller.owner))
 
 
 @router.get("/{session_id}/history", summary="Page through a session", responses=documented(404))
 async def history(
-    session_id: SessionId,
-    request: Request,
-    caller: Reader,
-    limit: Annotated[int, Query(ge=1, le=PAGE_MAX)] = PAGE,
-    offset: Annotated[int, Query(ge=0, le=MESSAGES_MAX, description="Count from the oldest message.")] = 0,
+    session_id: Session, request: Request, caller: Reader, limit: Limit = PAGE, offset: Offset = 0
 ) -> HistoryResponse:
-    """All messages of the thread, page by page."""
+    """Returns the messages of a session, page by page."""
     threads = state_of(request).app.threads
-    messages = await threads.history(session_id, owner=caller.owner, limit=MESSAGES_MAX)
+    with _session_not_found(session_id):
+        messages = await threads.history(session_id, owner=caller.owner, limit=MESSAGES_MAX)
     return HistoryResponse(
         session_id=session_id,
         messages=tuple(map(Message.of, messages[offset : offset + limit])),
@@ -57,6 +68,18 @@ async def history(
 
 
 @router.delete("/{session_id}", status_code=204, summary="Delete a session", responses=documented(404, 507))
-async def remove(session_id: SessionId, request: Request, caller: Reader) -> None:
-    """Deletes the thread with everything in it, for good."""
-    await state_of(request).app.threads.remove(session_id, owner=caller.owner)
+async def remove(session_id: Session, request: Request, caller: Reader) -> None:
+    """Deletes a session and all its messages permanently."""
+    with _session_not_found(session_id):
+        await state_of(request).app.threads.remove(session_id, owner=caller.owner)
+
+
+@contextmanager
+def _session_not_found(session_id: str) -> Iterator[None]:
+    """Replaces the error about a missing thread: this API calls it a session and does not list sessions."""
+    try:
+        yield
+    except NotFound:
+        raise NotFound(
+            f"There is no session {session_id}.", advice="POST /chat/run starts a session and returns its session_id."
+        ) from None

@@ -1,9 +1,9 @@
-// Asks a book and shows where the answer stands. One file, nothing to build, nothing loaded from elsewhere.
+// The chat: asks a book and shows the sources of each answer. One file, no build step, no external resources.
 //
 // On a book's site:  <script src="https://ask.example/widget.js" data-key="bw_…" data-book="my-book" defer></script>
-// On Bookwise's own page the script tag says data-page, and the chat fills the window.
+// On Bookwise's own page, the script tag has data-page and the chat fills the window.
 //
-// Whatever comes from a book, a reader or a model becomes text nodes, never HTML.
+// Text from books, readers and models becomes text nodes, never HTML.
 (() => {
   "use strict";
 
@@ -77,7 +77,7 @@
     insufficient: "The book does not say",
   };
 
-  /** An element with children; strings become text. */
+  /** Creates an element with children; strings become text nodes. */
   function make(name, attributes = {}, ...children) {
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
@@ -88,17 +88,17 @@
     return element;
   }
 
-  // ---- Markdown → nodes: what answers are made of, and nothing that could run ----
+  // ---- Markdown → DOM nodes, without HTML or scripts ----
 
   const INLINE = /(`+)([^`]|[^`][\s\S]*?[^`])\1(?!`)|\*\*([^*]+)\*\*|\*([^*\s][^*]*)\*|\[(\d+(?:,\s*\d+)*)\]|\[([^\]]+)\]\((https?:\/\/[^\s)]+)\)/g;
 
   function inline(text, point) {
     const nodes = [];
     let end = 0;
-    for (const found of text.matchAll(INLINE)) {
-      nodes.push(text.slice(end, found.index));
-      end = found.index + found[0].length;
-      const [, , code, strong, stress, numbers, label, address] = found;
+    for (const match of text.matchAll(INLINE)) {
+      nodes.push(text.slice(end, match.index));
+      end = match.index + match[0].length;
+      const [, , code, strong, stress, numbers, label, address] = match;
       if (code !== undefined) nodes.push(make("code", {}, code.trim()));
       else if (strong !== undefined) nodes.push(make("strong", {}, strong));
       else if (stress !== undefined) nodes.push(make("em", {}, stress));
@@ -116,8 +116,8 @@
     return make("a", { href: address, target: isPage ? "_blank" : "_top", rel: "noopener noreferrer" }, label);
   }
 
-  /** A quotation as one would read it out; a table or a listing is better looked at in its place. */
-  function spoken(quote) {
+  /** A quote as plain text; empty for tables and code, which are hard to read out of context. */
+  function plainQuote(quote) {
     if (!quote || /^\s*(\||```|~~~)/m.test(quote)) return "";
     return quote.replace(/\[([^\]]+)\]\([^)]*\)/g, "$1").replace(/[`*]/g, "");
   }
@@ -125,7 +125,7 @@
   const cells = (line) => line.trim().replace(/^\||\|$/g, "").split("|").map((cell) => cell.trim());
   const LIST = /^\s*(?:[-*+]|(\d+)[.)])\s+/;
 
-  /** Blocks of lines; each reader takes lines from the front and gives a node. */
+  /** Markdown lines → block nodes. Each block function takes lines from the front and returns a node. */
   function blocks(markdown, point) {
     const lines = markdown.split("\n");
     const nodes = [];
@@ -181,16 +181,16 @@
 
   // ---- The service ----
 
-  /** What the service says went wrong, in its own words. */
+  /** A problem reported by the service. */
   class Problem extends Error {
     constructor(body, status) {
-      super(body.detail || `The service answered ${status}.`);
+      super(body.detail || `The service returned status ${status}.`);
       this.status = status;
       this.advice = body.advice || "";
     }
   }
 
-  const LOST = new Problem({ detail: "The connection was lost.", advice: "What was said so far is kept. Ask again when you are back." }, 0);
+  const LOST = new Problem({ detail: "The connection was lost.", advice: "The text so far is saved. Ask again when you are online." }, 0);
 
   class Service {
     key = script.dataset.key || sessionStorage.getItem(`${memory}:key`) || "";
@@ -216,7 +216,7 @@
       return (await this.call(path, options)).json();
     }
 
-    /** Server-sent events as [name, data]; a stream that just stops is a lost connection. */
+    /** Yields server-sent events as [name, data]. A stream without a final event is a lost connection. */
     async *events(path, body, signal) {
       const response = await this.call(path, { method: "POST", body: JSON.stringify(body), signal });
       const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
@@ -295,30 +295,30 @@
         await this.restore();
       } catch (error) {
         this.started = false;
-        this.complain(error);
+        this.showProblem(error);
       }
     }
 
     offer(books) {
-      const usual = books.find((book) => book.id === this.book) || books[0];
+      const selected = books.find((book) => book.id === this.book) || books[0];
       this.books.replaceChildren(...books.map((book) => make("option", { value: book.id }, book.title)));
       this.books.hidden = books.length < 2 || Boolean(script.dataset.book);
-      if (!usual) return this.say("note", "There is no book here yet. Run: bookwise ingest PATH-TO-YOUR-BOOK");
-      this.book = usual.id;
-      this.books.value = usual.id;
-      this.entitle(usual.title);
+      if (!selected) return this.say("note", "There is no book yet. Run: bookwise ingest PATH-TO-YOUR-BOOK");
+      this.book = selected.id;
+      this.books.value = selected.id;
+      this.setTitle(selected.title);
     }
 
-    entitle(title) {
+    setTitle(title) {
       this.heading.textContent = script.dataset.title || title;
       if (isPage) document.title = `${title} · Bookwise`;
-      if (!this.log.childElementCount) this.say("hello", "Ask anything about this book. Answers come only from it, with the place; what it does not say is not answered.");
+      if (!this.log.childElementCount) this.say("hello", "Ask anything about this book. Answers come only from the book, with their sources.");
     }
 
     choose(book) {
       this.forget();
       this.book = book;
-      this.entitle(this.books.selectedOptions[0].textContent);
+      this.setTitle(this.books.selectedOptions[0].textContent);
     }
 
     forget() {
@@ -326,11 +326,11 @@
       this.session = null;
       localStorage.removeItem(memory);
       this.log.replaceChildren();
-      this.entitle(this.heading.textContent);
+      this.setTitle(this.heading.textContent);
       this.input.focus();
     }
 
-    /** The thread as it was, after a reload. */
+    /** Shows the stored messages again after a reload. */
     async restore() {
       if (!this.session) return;
       try {
@@ -349,19 +349,19 @@
     }
 
     askForKey() {
-      if (this.form.hidden) return; // asking already
+      if (this.form.hidden) return; // the form is already shown
       const key = make("input", { type: "password", autocomplete: "off", "aria-label": "API key", placeholder: "API key (bw_…)" });
       const use = (event) => {
         event.preventDefault();
         this.service.keep(key.value.trim());
-        asking.remove();
+        keyForm.remove();
         this.form.hidden = false;
         this.starting = this.start();
       };
-      const asking = make("form", { onsubmit: use }, key, make("button", { class: "send", type: "submit" }, "Use this key"));
-      this.say("note", "This service needs an API key. It is kept until you close this tab.");
+      const keyForm = make("form", { onsubmit: use }, key, make("button", { class: "send", type: "submit" }, "Use this key"));
+      this.say("note", "This service needs an API key. The page keeps it until you close this tab.");
       this.form.hidden = true;
-      this.form.after(asking);
+      this.form.after(keyForm);
       key.focus();
     }
 
@@ -378,7 +378,7 @@
         await this.ask(message, answer);
       } catch (error) {
         if (error.name === "AbortError") answer.cut("Stopped.");
-        else { answer.cut(); this.complain(error); }
+        else { answer.cut(); this.showProblem(error); }
       } finally {
         this.stop = null;
         this.send.textContent = "Ask";
@@ -387,7 +387,7 @@
     }
 
     async ask(message, answer) {
-      await this.starting; // with another key the thread may be another's
+      await this.starting; // a new key may not own the stored session
       this.session ||= crypto.randomUUID?.() || null;
       const body = { message, ...(this.session && { session_id: this.session }), ...(this.book && { book_id: this.book }) };
       for await (const [name, data] of this.service.events("chat/stream", body, this.stop.signal)) {
@@ -407,7 +407,7 @@
       return element;
     }
 
-    complain(error) {
+    showProblem(error) {
       if (!(error instanceof Problem)) throw error;
       if (error.status === 401 && isPage) return this.askForKey();
       const element = this.say("problem", `${error.message} ${error.advice}`);
@@ -421,15 +421,15 @@
     }
   }
 
-  /** One answer: its text while it comes, then its sources, how sure it is, and what the reader thinks of it. */
+  /** One answer: the text while it is written, then sources, confidence and rating buttons. */
   class Answer {
     text = "";
 
     constructor(chat) {
       this.chat = chat;
       this.body = make("div");
-      this.below = make("div");
-      this.element = make("article", { class: "answer waiting" }, this.body, this.below);
+      this.footer = make("div");
+      this.element = make("article", { class: "answer waiting" }, this.body, this.footer);
       chat.add(this.element);
     }
 
@@ -445,17 +445,17 @@
       if (atEnd) log.scrollTop = log.scrollHeight;
     }
 
-    finish(told) {
-      this.text = told.response;
+    finish(response) {
+      this.text = response.response;
       this.show();
       this.explain({
-        level: told.confidence_level,
-        answered: told.outcome === "answered",
-        disclaimer: told.disclaimer,
-        sources: told.sources,
-        nearest: told.nearest,
-        id: told.answer_id,
-        note: told.degraded && "Quoted from the book: the language model did not answer.",
+        level: response.confidence_level,
+        answered: response.outcome === "answered",
+        disclaimer: response.disclaimer,
+        sources: response.sources,
+        nearest: response.nearest,
+        id: response.answer_id,
+        note: response.degraded && "Quoted from the book, because the language model is unavailable.",
       });
     }
 
@@ -474,10 +474,10 @@
       const parts = [disclaimer && make("p", { class: "note" }, disclaimer), note && make("p", { class: "note" }, note)];
       if (shown?.length) parts.push(make("ol", { class: "sources", "aria-label": answered ? "Sources" : "Nearest lessons" }, ...shown.map((source) => this.source(source, answered))));
       parts.push(this.facts(answered ? level : "insufficient", id));
-      this.below.replaceChildren(...parts.filter(Boolean));
+      this.footer.replaceChildren(...parts.filter(Boolean));
       const { log } = this.chat;
       const question = this.element.previousElementSibling || this.element;
-      log.scrollTop = question.offsetTop - log.offsetTop;  // a long answer is read from its beginning
+      log.scrollTop = question.offsetTop - log.offsetTop;  // show the beginning of a long answer
     }
 
     source({ number, page_title: page, section, url, quote }, cited) {
@@ -485,15 +485,15 @@
       const address = this.address(url);
       const name = address ? link(address, title) : title;
       const item = make("li", { "data-number": number }, `[${number}] `, name);
-      if (cited && spoken(quote)) item.append(make("q", {}, spoken(quote)));
+      if (cited && plainQuote(quote)) item.append(make("q", {}, plainQuote(quote)));
       return item;
     }
 
-    /** Only an address on the web; on the book's own site also one within it. */
+    /** The URL if it is http(s), else null. On the book's site, relative URLs are allowed. */
     address(url) {
       try {
-        const found = new URL(url, isPage ? undefined : location.origin);
-        return /^https?:$/.test(found.protocol) ? found.href : null;
+        const resolved = new URL(url, isPage ? undefined : location.origin);
+        return /^https?:$/.test(resolved.protocol) ? resolved.href : null;
       } catch {
         return null;
       }
@@ -513,7 +513,7 @@
           await this.chat.service.call("feedback", { method: "POST", body: JSON.stringify({ answer_id: id, thumb }) });
           for (const other of button.parentElement.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === button));
         } catch (error) {
-          this.chat.complain(error);
+          this.chat.showProblem(error);
         }
       };
       return make("button", { type: "button", "aria-pressed": "false", onclick: press }, label);
@@ -522,11 +522,11 @@
     cut(why = "This answer was cut off.") {
       this.element.classList.remove("waiting");
       if (!this.text && why !== "Stopped.") return this.element.remove();
-      this.below.replaceChildren(make("p", { class: "note" }, why));
+      this.footer.replaceChildren(make("p", { class: "note" }, why));
     }
 
     point(number) {
-      for (const item of this.below.querySelectorAll("li")) {
+      for (const item of this.footer.querySelectorAll("li")) {
         const pointed = item.dataset.number === number;
         item.classList.toggle("pointed", pointed);
         if (pointed) item.scrollIntoView({ block: "nearest" });

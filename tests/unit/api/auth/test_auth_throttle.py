@@ -13,47 +13,47 @@ def time() -> StoppedTime:
 
 
 @pytest.fixture
-def strangers(time: StoppedTime) -> AuthThrottle:
+def throttle(time: StoppedTime) -> AuthThrottle:
     return AuthThrottle(clock=time.clock)
 
 
 def test_sixty_failures_a_minute_are_told_what_is_wrong_and_the_others_when_to_come_back(
-    strangers: AuthThrottle, time: StoppedTime
+    throttle: AuthThrottle, time: StoppedTime
 ) -> None:
     for _ in range(60):
-        assert isinstance(strangers.refusal("192.0.2.1"), Unauthenticated)
+        assert isinstance(throttle.refusal("192.0.2.1"), Unauthenticated)
     time.now += 12
-    refused = strangers.refusal("192.0.2.1")
+    refused = throttle.refusal("192.0.2.1")
     assert isinstance(refused, TooManyRequests)
     assert refused.retry_after == 48
-    assert isinstance(strangers.refusal("192.0.2.2"), Unauthenticated), "each address for itself"
+    assert isinstance(throttle.refusal("192.0.2.2"), Unauthenticated), "each address for itself"
     time.now += 48
-    assert isinstance(strangers.refusal("192.0.2.1"), Unauthenticated)
+    assert isinstance(throttle.refusal("192.0.2.1"), Unauthenticated)
 
 
-def test_a_secret_that_failed_is_known_for_a_minute(strangers: AuthThrottle, time: StoppedTime) -> None:
-    assert not strangers.is_known("bw_wrong")
+def test_a_secret_that_failed_is_known_for_a_minute(throttle: AuthThrottle, time: StoppedTime) -> None:
+    assert not throttle.has_failed("bw_wrong")
     for _ in range(2):
-        strangers.remember("bw_wrong")
+        throttle.remember("bw_wrong")
         time.now += 59.5
-        assert strangers.is_known("bw_wrong")
-        assert not strangers.is_known("bw_right")
+        assert throttle.has_failed("bw_wrong")
+        assert not throttle.has_failed("bw_right")
         time.now += 0.5
-        assert not strangers.is_known("bw_wrong")
+        assert not throttle.has_failed("bw_wrong")
 
 
-def test_memory_does_not_grow_with_the_addresses_and_secrets_of_a_flood(strangers: AuthThrottle) -> None:
+def test_memory_does_not_grow_with_the_addresses_and_secrets_of_a_flood(throttle: AuthThrottle) -> None:
     for number in range(3 * ADDRESSES_REMEMBERED):
-        strangers.refusal(f"address {number}")
-        strangers.remember(f"secret {number}")
-    assert strangers.remembered == ADDRESSES_REMEMBERED + SECRETS_REMEMBERED
-    assert strangers.is_known(f"secret {3 * SECRETS_REMEMBERED - 1}"), "the newest are kept"
+        throttle.refusal(f"address {number}")
+        throttle.remember(f"secret {number}")
+    assert throttle.remembered == ADDRESSES_REMEMBERED + SECRETS_REMEMBERED
+    assert throttle.has_failed(f"secret {3 * SECRETS_REMEMBERED - 1}"), "the newest are kept"
 
 
-def test_an_address_that_goes_on_failing_is_not_forgotten_for_others(strangers: AuthThrottle) -> None:
+def test_an_address_that_goes_on_failing_is_not_forgotten_for_others(throttle: AuthThrottle) -> None:
     for number in range(3 * ADDRESSES_REMEMBERED):
-        strangers.refusal(f"address {number}")
-        last = strangers.refusal("192.0.2.1") if number % 100 == 0 else None
+        throttle.refusal(f"address {number}")
+        last = throttle.refusal("192.0.2.1") if number % 100 == 0 else None
         assert number < 6_000 or last is None or isinstance(last, TooManyRequests)
 
 

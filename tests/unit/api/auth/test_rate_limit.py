@@ -142,7 +142,7 @@ def at(address: str) -> Caller:
 def test_a_key_in_a_page_has_its_rate_at_each_address(limiter: Limiter) -> None:
     assert admitted(limiter, at("192.0.2.1"), 10) == 3
     assert admitted(limiter, at("192.0.2.2"), 10) == 3
-    with pytest.raises(TooManyRequests, match="Each address that uses this key may ask 3 times a minute"):
+    with pytest.raises(TooManyRequests, match="Rate limit reached: 3 requests per minute for your address"):
         limiter.admit(at("192.0.2.1"))
 
 
@@ -172,9 +172,9 @@ def test_a_key_in_a_page_has_its_streams_at_each_address_and_ten_times_as_many_t
             for _ in range(2):
                 streams.enter_context(limiter.stream(at(f"192.0.2.{number}")))
             if number == 0:
-                with pytest.raises(TooManyRequests, match="Each address that uses this key may have 2 streams"):
+                with pytest.raises(TooManyRequests, match="Stream limit reached: 2 open streams for your address"):
                     streams.enter_context(limiter.stream(at("192.0.2.0")))
-        with pytest.raises(TooManyRequests, match="This key may have 20 streams"):
+        with pytest.raises(TooManyRequests, match="Stream limit reached: 20 open streams"):
             streams.enter_context(limiter.stream(at("192.0.2.99")))
         assert limiter.open_streams == 20
     assert limiter.open_streams == 0
@@ -211,7 +211,7 @@ def test_a_caller_who_never_stops_asking_does_not_keep_others_in_memory(limiter:
 def test_as_many_streams_as_allowed_are_open_at_once_and_no_more(limiter: Limiter) -> None:
     with limiter.stream(SLOW):
         with limiter.stream(SLOW):
-            with pytest.raises(TooManyRequests, match="2 streams") as refused, limiter.stream(SLOW):
+            with pytest.raises(TooManyRequests, match="2 open streams") as refused, limiter.stream(SLOW):
                 pass
             assert refused.value.retry_after > 0
             with limiter.stream(ANN):
