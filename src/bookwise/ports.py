@@ -205,6 +205,7 @@ class ThreadStore(Protocol):
 
 
 Retrieve: TypeAlias = Callable[[str, int, float], Awaitable[tuple["Passage", ...]]]
+ReadSection: TypeAlias = Callable[["Passage"], Awaitable[str]]
 """(query, top_k, similarity threshold) → passages of the one book the question is about. A passage found
 again keeps its number; new ones are numbered on."""
 
@@ -219,6 +220,7 @@ class AnswerTask:
     evidence: Evidence
     history: tuple[ThreadMessage, ...] = ()
     retrieve: Retrieve
+    read_section: ReadSection  #: the whole section a passage belongs to, as Markdown
     temperature: float = 0.0
     deadline: float  #: `anyio.current_time()` after which nobody waits any more
 

@@ -41,6 +41,11 @@ def passage(number: int = 1, score: float = 0.9, *, text: str = "", url: str = U
     return Passage(number=number, chunk=chunk, score=score, cosine=score / 2, lexical=0.25)
 
 
+async def chunk_text(passage: Passage) -> str:
+    """A section that is one chunk."""
+    return passage.chunk.text
+
+
 def evidence(*scores: float, question: str = "How do nodes talk?") -> Evidence:
     """Passages numbered from 1, one per score."""
     return Evidence(

@@ -127,6 +127,7 @@ class AnswerRun:
             evidence=evidence,
             history=self._history,
             retrieve=self._gathering.retrieve,
+            read_section=self._gathering.section_text,
             temperature=self._kit.temperature,
             deadline=self._deadline,
         )

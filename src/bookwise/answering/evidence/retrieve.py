@@ -14,8 +14,11 @@ from bookwise.answering.evidence.answerability import (
 from bookwise.answering.evidence.confidence import RULES, confidence_of
 from bookwise.answering.evidence.spelling import correct_spelling
 from bookwise.domain.answers import Evidence, Passage, Question
+from bookwise.domain.errors import NotFound
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
+from bookwise.retrieval import read
 from bookwise.retrieval.search import SearchKit, search
+from bookwise.retrieval.sections import section_text
 
 SHORTEST_QUERY = 3
 LEAST_PASSAGES = RULES[-1][2]  #: fewer could never be enough for an answer
@@ -39,6 +42,17 @@ class EvidenceSearch:
         found = await self._search(query, top_k)
         passages = [self._passage(hit, hit.score) for hit in found.hits]
         return tuple(passage for passage in passages if passage.score >= threshold)
+
+    async def section_text(self, passage: Passage) -> str:
+        """The whole section a passage belongs to, as Markdown."""
+        chunk = passage.chunk
+        try:
+            lesson = await read.lesson(
+                self.question.book_id, chunk.lesson_id, index=self.kit.index, catalog=self.kit.catalog
+            )
+        except NotFound:  # withdrawn since it was found
+            return chunk.text
+        return section_text(chunk, lesson)
 
     async def evidence(self, query: str) -> Evidence:
         """The evidence for the question itself."""

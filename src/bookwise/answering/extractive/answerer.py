@@ -1,87 +1,83 @@
-"""Passages → an answer that only quotes: the units that answer, in order, each with its [n]. No model."""
+"""Passages → an answer that only quotes: whole blocks of the best section, or of the two best. No model."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 
-from bookwise.answering.extractive.compose import SelectedUnit, compose, needs_context
-from bookwise.answering.extractive.display import is_numbered_list, item, prose
-from bookwise.answering.relevance.question_type import classify_question
-from bookwise.domain.answers import Citation, EngineName, SearchStarted, TextDelta, Usage
+from bookwise.answering.extractive.display import prose, readable
+from bookwise.answering.extractive.extract import Budget, Extract, extract
+from bookwise.answering.relevance.question_type import QuestionType, classify_question
+from bookwise.answering.relevance.sections import RankedSection, Weights, coverage, rank_sections, term_weights
+from bookwise.domain.answers import Citation, EngineName, Passage, SearchStarted, TextDelta, Usage
 from bookwise.ports import AnswerTask, Written
+from bookwise.text.sentences import units
+from bookwise.text.words import content_words
+
+# Words; chosen so that half of the answers have at most 180 and nine in ten fewer than 300 (docs/benchmarks.md).
+ALONE = Budget(words=200, whole=260)
+FIRST = Budget(words=130, whole=180)
+SECOND = Budget(words=110, whole=140)
+CLOSE = 0.15  #: a second section within this score of the first is shown too
+LEFT_OUT = "…"
 
 
 class ExtractiveAnswerer:
-    """Keeps the promises of `Answerer` without a key: deterministic, and grounded because it quotes."""
+    """Implements `Answerer` without a key: deterministic, and grounded because it quotes."""
 
     name: EngineName = "extractive"
 
     async def answer(self, task: AnswerTask) -> AsyncIterator[TextDelta | SearchStarted | Written]:
-        picked = [part for part in compose(classify_question(task.standalone), task.evidence.passages) if _text(part)]
-        for text in _pieces(picked):
-            yield TextDelta(text=text)
-        yield Written(usage=Usage(), citations=_citations(picked))
+        question, passages = classify_question(task.standalone), task.evidence.passages
+        weights = term_weights(task.standalone, passages)
+        sections = _shown_sections(question, rank_sections(task.standalone, passages))
+        citations: list[Citation] = []
+        for section, budget in zip(sections, (FIRST, SECOND) if len(sections) > 1 else (ALONE,), strict=False):
+            shown = extract(await task.read_section(section.passage), question, weights, budget)
+            paragraphs = _paragraphs(shown, section.passage, titled=len(sections) > 1)
+            if paragraphs:
+                yield TextDelta(text=("\n\n" if citations else "") + "\n\n".join(paragraphs))
+                citations.append(_citation(section.passage, shown, weights))
+        yield Written(usage=Usage(), citations=tuple(citations))
 
 
-def _pieces(picked: Sequence[SelectedUnit]) -> Iterator[str]:
-    """The parts as Markdown: sentences run on, everything else stands apart."""
-    before: SelectedUnit | None = None
-    for group in _groups(picked):
-        yield from _group(before, group)
-        before = group[-1]
+def _shown_sections(question: QuestionType, ranked: list[RankedSection]) -> list[RankedSection]:
+    """The best section; the second one too when it is about as good, or when two things are compared."""
+    if len(ranked) < 2:
+        return ranked
+    close = ranked[0].score - ranked[1].score <= CLOSE
+    return ranked[:2] if close or question.kind == "comparison" else ranked[:1]
 
 
-def _groups(picked: Sequence[SelectedUnit]) -> Iterator[list[SelectedUnit]]:
-    """The items of one list together, everything else alone."""
-    group: list[SelectedUnit] = []
-    for part in picked:
-        if group and not _same_list(group[-1], part):
-            yield group
-            group = []
-        group.append(part)
-    if group:
-        yield group
+def _paragraphs(shown: Extract, passage: Passage, *, titled: bool) -> list[str]:
+    """The blocks as Markdown, with `…` where something was left out and [n] after the last paragraph."""
+    blocks: list[tuple[str, str]] = []
+    for run in shown.runs:
+        if blocks:
+            blocks.append(("gap", LEFT_OUT))
+        blocks.extend((block.kind, text) for group in run for block in group.blocks if (text := readable(block)))
+    if not any(kind != "gap" for kind, _ in blocks):
+        return []
+    return [*_title(passage, blocks[0][0], titled=titled), *_cited(blocks, passage.number)]
 
 
-def _same_list(before: SelectedUnit, part: SelectedUnit) -> bool:
-    return before.passage == part.passage and before.place.unit.kind == part.place.unit.kind == "item"
+def _title(passage: Passage, first_kind: str, *, titled: bool) -> list[str]:
+    """The section's heading, where two sections are shown or no paragraph leads to the first block."""
+    where = passage.chunk.locator
+    return [f"**{prose(where.section_title or where.page_title)}**"] if titled or first_kind != "paragraph" else []
 
 
-def _group(before: SelectedUnit | None, group: Sequence[SelectedUnit]) -> Iterator[str]:
-    numbered = is_numbered_list([part.place.unit.text for part in group])
-    for step, part in enumerate(group, 1):
-        marker = "" if len(group) == 1 else f"{step}. " if numbered else "- "
-        gap = "\n" if step > 1 else _gap(before, part) + _lead(before, part, alone=len(group) == 1)
-        yield gap + marker + _text(part)
+def _cited(blocks: Sequence[tuple[str, str]], number: int) -> list[str]:
+    """The texts with [n] at the end of the last paragraph; of the last list without one, else below the last block."""
+    texts = [text for _, text in blocks]
+    for kind in ("paragraph", "list"):
+        places = [at for at, (found, _) in enumerate(blocks) if found == kind]
+        if places and not (kind == "list" and texts[places[-1]].endswith("```")):
+            texts[places[-1]] += f" [{number}]"
+            return texts
+    return [*texts, f"[{number}]"]
 
 
-def _gap(before: SelectedUnit | None, part: SelectedUnit) -> str:
-    if before is None:
-        return ""
-    kinds = (before.place.unit.kind, part.place.unit.kind)
-    return " " if kinds == ("sentence", "sentence") and before.passage == part.passage else "\n\n"
-
-
-def _lead(before: SelectedUnit | None, part: SelectedUnit, *, alone: bool) -> str:
-    """The heading of a block that no sentence leads to, or of a sentence that leans on one that is not there."""
-    kind = part.place.unit.kind
-    led = before is not None and before.passage == part.passage
-    if led or (kind == "item" and alone) or (kind == "sentence" and not needs_context(part.place)):
-        return ""
-    return f"**{prose(part.place.heading)}**\n\n"
-
-
-def _text(part: SelectedUnit) -> str:
-    """A part with its number; nothing when nothing of it can be read."""
-    unit, number = part.place.unit, f"[{part.passage.number}]"
-    if unit.kind in ("code", "table"):
-        return f"{unit.text}\n\n{number}"
-    said = item(unit.text) if unit.kind == "item" else prose(unit.text)
-    return f"{said} {number}" if said else ""
-
-
-def _citations(picked: Sequence[SelectedUnit]) -> tuple[Citation, ...]:
-    """One for each passage, with the first words of it that stand in the answer."""
-    cited: dict[int, Citation] = {}
-    for part in picked:
-        number = part.passage.number
-        cited.setdefault(number, Citation(number=number, passage=part.passage, quote=part.place.unit.text))
-    return tuple(cited.values())
+def _citation(passage: Passage, shown: Extract, weights: Weights) -> Citation:
+    """The sentence of the passage that holds most of the question; one that is shown, where there is one."""
+    text = "\n\n".join(block.text for block in shown.blocks)
+    sentences = [unit.text for unit in units(passage.chunk.text) if unit.kind != "heading"] or [passage.chunk.text]
+    quote = max(sentences, key=lambda sentence: (sentence in text, coverage(weights, content_words(sentence))))
+    return Citation(number=passage.number, passage=passage, quote=quote)

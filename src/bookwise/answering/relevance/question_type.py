@@ -10,6 +10,11 @@ from bookwise.text.words import is_content_word, words
 QuestionKind: TypeAlias = Literal["definition", "procedure", "comparison", "list", "reason", "fact"]
 ValueKind: TypeAlias = Literal["number", "time", "person", "place", "any"]
 
+#: A word that looks like a plural noun: `which attributes …`, not `what happens …`.
+_PLURAL = (
+    r"(?!(?:is|was|does|has|this|these|those|happens|means|makes|causes|counts|always|us|its|as|thus)\b)\w{2,}[^sui\W]s"
+)
+
 _KINDS: tuple[tuple[QuestionKind, str], ...] = (
     ("reason", r"^(?:so |and |but )?why\b"),
     (
@@ -30,7 +35,8 @@ _KINDS: tuple[tuple[QuestionKind, str], ...] = (
         r"\b(?:what|which) (?:are|were)\b|^(?:please |can you |could you )*(?:list|enumerate)\b"
         r"|\bname (?:the|all|some|two|three|four|five|\d)\b"
         r"|\b(?:what|which) (?:\w+ ){0,2}(?:types|kinds|ways|options|methods|parts|components|steps|reasons|advantages"
-        r"|disadvantages|benefits|features|levels|layers|modes|stages|rules|tools|formats)\b",
+        r"|disadvantages|benefits|features|levels|layers|modes|stages|rules|tools|formats)\b"
+        rf"|^(?:\w+ ){{0,2}}(?:what|which)(?: \w+){{0,3}}? {_PLURAL}\b",
     ),
     (
         "reason",

@@ -1,0 +1,89 @@
+"""Passages and a question → the sections they belong to, ranked by how well they answer.
+
+The strength of a match says which chunk is near. Which section answers also shows in the words: one sentence that holds
+most of the question counts, and so does the share of the question that the passage holds at all.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+
+from bookwise.answering.relevance.rank import unit_contexts
+from bookwise.domain.answers import Passage
+from bookwise.text.words import content_words
+
+# Chosen on the questions of readers of six books (docs/benchmarks.md), by cross-validation over the books.
+LEXICAL_WEIGHT = 0.3  #: added to the weight that shared words already have in the match strength
+SENTENCE_WEIGHT = 0.2
+COVERAGE_WEIGHT = 0.1
+HEADING_WEIGHT = 0.1
+FURNITURE_PENALTY = 0.2
+
+_FURNITURE = re.compile(
+    r"\b(?:quiz(?:zes)?|exercises?|objectives?|learning outcomes?|next steps?|what['’]?s next|summary|key takeaways?"
+    r"|recap|further reading|references|try with ai|table of contents)\b",
+    re.IGNORECASE,
+)
+
+Weights = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RankedSection:
+    """A section, named by its best passage."""
+
+    passage: Passage
+    score: float
+
+
+def rank_sections(question: str, passages: Sequence[Passage]) -> list[RankedSection]:
+    """One per section, best first; ties in the order of the passages."""
+    weights = term_weights(question, passages)
+    best: dict[tuple[str, ...], RankedSection] = {}
+    for passage in passages:
+        key, score = _section_key(passage), _score(question, passage, weights)
+        if key not in best or score > best[key].score:
+            best[key] = RankedSection(passage, score)
+    return sorted(best.values(), key=lambda section: (-section.score, section.passage.number))
+
+
+def term_weights(question: str, passages: Iterable[Passage]) -> dict[str, float]:
+    """How much each word of a question tells the sentences of these passages apart, in sum 1: rare words tell more."""
+    terms = content_words(question)
+    units = [unit.own for passage in passages for unit in unit_contexts(passage)]
+    counts = Counter(word for unit in units for word in terms & unit)
+    weights = {word: log(1 + len(units) / (1 + counts[word])) for word in terms}
+    total = sum(weights.values()) or 1.0
+    return {word: weight / total for word, weight in weights.items()}
+
+
+def coverage(weights: Weights, words: frozenset[str]) -> float:
+    """The weight of the question's words that are among these, 0–1."""
+    return sum(weight for word, weight in weights.items() if word in words)
+
+
+def is_furniture(title: str, question: str = "") -> bool:
+    """Whether a heading announces a quiz, a summary or the like, and the question does not ask for one."""
+    return bool(_FURNITURE.search(title)) and not _FURNITURE.search(question)
+
+
+def _section_key(passage: Passage) -> tuple[str, ...]:
+    where = passage.chunk.locator
+    return (passage.chunk.lesson_id, where.anchor, *where.heading_path)
+
+
+def _score(question: str, passage: Passage, weights: Weights) -> float:
+    where, units = passage.chunk.locator, unit_contexts(passage)
+    sentence = max((coverage(weights, unit.own) for unit in units), default=0.0)
+    words = frozenset().union(*(unit.own for unit in units))
+    heading = content_words(" ".join((where.page_title, *where.heading_path)))
+    return (
+        (passage.strength or passage.score)
+        + LEXICAL_WEIGHT * passage.lexical
+        + SENTENCE_WEIGHT * sentence
+        + COVERAGE_WEIGHT * coverage(weights, words)
+        + HEADING_WEIGHT * coverage(weights, heading)
+        - FURNITURE_PENALTY * is_furniture(where.section_title or "", question)
+    )
