@@ -1,6 +1,6 @@
-"""How useful answers are to readers: questions that readers of six real books ask, with the facts a good answer must hold.
+"""How useful answers are to readers of six real books: their questions, with the facts a good answer must hold.
 
-An answer is *useful* when it holds at least half of its facts and nothing harmful, *complete* when it holds all of them.
+An answer is *useful* when it holds at least half of its facts and nothing harmful, *complete* when it holds them all.
 
 python -m benchmarks.readers [--data-dir FOLDER] [--misses] [BOOK ...]
 """

@@ -206,6 +206,7 @@ class ThreadStore(Protocol):
 
 Retrieve: TypeAlias = Callable[[str, int, float], Awaitable[tuple["Passage", ...]]]
 ReadSection: TypeAlias = Callable[["Passage"], Awaitable[str]]
+Closeness: TypeAlias = Callable[["Sequence[str]"], Awaitable["list[float]"]]
 """(query, top_k, similarity threshold) → passages of the one book the question is about. A passage found
 again keeps its number; new ones are numbered on."""
 
@@ -221,6 +222,7 @@ class AnswerTask:
     history: tuple[ThreadMessage, ...] = ()
     retrieve: Retrieve
     read_section: ReadSection  #: the whole section a passage belongs to, as Markdown
+    closeness: Closeness  #: of texts to the question in meaning, by cosine; empty where that would cost a request
     temperature: float = 0.0
     deadline: float  #: `anyio.current_time()` after which nobody waits any more
 

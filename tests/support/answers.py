@@ -1,5 +1,6 @@
 """Makers of passages, evidence, threads and every kind of answer for tests."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -44,6 +45,11 @@ def passage(number: int = 1, score: float = 0.9, *, text: str = "", url: str = U
 async def chunk_text(passage: Passage) -> str:
     """A section that is one chunk."""
     return passage.chunk.text
+
+
+async def no_closeness(_texts: Sequence[str]) -> list[float]:
+    """An embedder that is not asked."""
+    return []
 
 
 def evidence(*scores: float, question: str = "How do nodes talk?") -> Evidence:

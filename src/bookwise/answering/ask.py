@@ -128,6 +128,7 @@ class AnswerRun:
             history=self._history,
             retrieve=self._gathering.retrieve,
             read_section=self._gathering.section_text,
+            closeness=self._gathering.closeness,
             temperature=self._kit.temperature,
             deadline=self._deadline,
         )

@@ -1,5 +1,6 @@
 """A question in stand-alone form → evidence: numbered passages of one book, and how sure they make us."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bookwise.answering.evidence.answerability import (
@@ -14,6 +15,7 @@ from bookwise.answering.evidence.answerability import (
 from bookwise.answering.evidence.confidence import RULES, confidence_of
 from bookwise.answering.evidence.spelling import correct_spelling
 from bookwise.domain.answers import Evidence, Passage, Question
+from bookwise.domain.books import Vector
 from bookwise.domain.errors import NotFound
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
 from bookwise.retrieval import read
@@ -32,6 +34,7 @@ class EvidenceSearch:
     question: Question
     kit: SearchKit
     seen: dict[str, Passage] = field(default_factory=dict)  #: by chunk id, in the order they were found
+    vector: Vector = ()  #: of the question, as it was searched for
 
     @property
     def by_number(self) -> dict[int, Passage]:
@@ -54,11 +57,19 @@ class EvidenceSearch:
             return chunk.text
         return section_text(chunk, lesson)
 
+    async def closeness(self, texts: Sequence[str]) -> list[float]:
+        """How close texts are to the question in meaning, by cosine. Only an embedder in this process is asked."""
+        if not self.kit.embedder.facts.local or not self.vector:
+            return []
+        vectors = await self.kit.embedder.embed_texts(texts)
+        return [sum(a * b for a, b in zip(self.vector, vector, strict=True)) for vector in vectors]
+
     async def evidence(self, query: str) -> Evidence:
         """The evidence for the question itself."""
         if len(query.strip()) < SHORTEST_QUERY:
             return no_evidence(query)
         found, strange = await self._found(query)
+        self.vector = found.vector
         passages = await self._weighed(found, strange)
         kept = tuple(passage for passage in passages if passage.score >= self.question.threshold)
         vectors = await self.kit.index.vectors(self.question.book_id, [p.chunk.id for p in kept])
@@ -102,17 +113,14 @@ class EvidenceSearch:
     async def _judged(self, found: SearchResult, signs: AnswerSignals) -> tuple[float, float]:
         """How strong the best match is once its text is read, and the most a similarity may then be."""
         best = answerability(max(hit.strength for hit in found.hits), signs)
-        closeness = await self._closeness(found, signs) if is_doubtful(best) else None
+        closeness = await self._sentence_closeness(signs.sentence) if is_doubtful(best) else None
         if closeness is not None:
             best = add_closeness(best, closeness)
         return best, ceiling(signs, closeness)
 
-    async def _closeness(self, found: SearchResult, signs: AnswerSignals) -> float | None:
-        """How close the likeliest sentence is to the question in meaning. Only an embedder in this process is asked."""
-        if not self.kit.embedder.facts.local or not signs.sentence.strip():
-            return None
-        sentence = await self.kit.embedder.embed_query(signs.sentence)
-        return sum(a * b for a, b in zip(found.vector, sentence, strict=True))
+    async def _sentence_closeness(self, sentence: str) -> float | None:
+        """Of the likeliest sentence; None where nobody looked."""
+        return next(iter(await self.closeness([sentence])), None) if sentence.strip() else None
 
     def _passage(self, hit: Hit, score: float) -> Passage:
         if hit.chunk.id not in self.seen:

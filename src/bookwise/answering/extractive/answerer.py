@@ -5,7 +5,15 @@ from collections.abc import AsyncIterator, Sequence
 from bookwise.answering.extractive.display import prose, readable
 from bookwise.answering.extractive.extract import Budget, Extract, extract
 from bookwise.answering.relevance.question_type import QuestionType, classify_question
-from bookwise.answering.relevance.sections import RankedSection, Weights, coverage, rank_sections, term_weights
+from bookwise.answering.relevance.sections import (
+    RankedSection,
+    Weights,
+    contenders,
+    coverage,
+    rank_sections,
+    rerank_sections,
+    term_weights,
+)
 from bookwise.domain.answers import Citation, EngineName, Passage, SearchStarted, TextDelta, Usage
 from bookwise.ports import AnswerTask, Written
 from bookwise.text.sentences import units
@@ -27,7 +35,7 @@ class ExtractiveAnswerer:
     async def answer(self, task: AnswerTask) -> AsyncIterator[TextDelta | SearchStarted | Written]:
         question, passages = classify_question(task.standalone), task.evidence.passages
         weights = term_weights(task.standalone, passages)
-        sections = _shown_sections(question, rank_sections(task.standalone, passages))
+        sections = _shown_sections(question, await _ranked_sections(task))
         citations: list[Citation] = []
         for section, budget in zip(sections, (FIRST, SECOND) if len(sections) > 1 else (ALONE,), strict=False):
             shown = extract(await task.read_section(section.passage), question, weights, budget)
@@ -36,6 +44,12 @@ class ExtractiveAnswerer:
                 yield TextDelta(text=("\n\n" if citations else "") + "\n\n".join(paragraphs))
                 citations.append(_citation(section.passage, shown, weights))
         yield Written(usage=Usage(), citations=tuple(citations))
+
+
+async def _ranked_sections(task: AnswerTask) -> list[RankedSection]:
+    sections = rank_sections(task.standalone, task.evidence.passages)
+    sentences = [section.sentence for section in contenders(sections)]
+    return rerank_sections(sections, await task.closeness(sentences)) if sentences else sections
 
 
 def _shown_sections(question: QuestionType, ranked: list[RankedSection]) -> list[RankedSection]:

@@ -7,8 +7,9 @@ most of the question counts, and so does the share of the question that the pass
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log
+from operator import itemgetter
 
 from bookwise.answering.relevance.rank import unit_contexts
 from bookwise.domain.answers import Passage
@@ -20,6 +21,10 @@ SENTENCE_WEIGHT = 0.2
 COVERAGE_WEIGHT = 0.1
 HEADING_WEIGHT = 0.1
 FURNITURE_PENALTY = 0.2
+CLOSENESS_WEIGHT = 0.4  #: of the cosine between the question and the likeliest sentence
+CLOSENESS_SECTIONS = 4  #: at most so many are compared by it: every sentence takes time
+CLOSENESS_WITHIN = 0.15  #: a section further below the first could hardly overtake it
+SENTENCE_CHARACTERS = 200  #: what is longer is cut
 
 _FURNITURE = re.compile(
     r"\b(?:quiz(?:zes)?|exercises?|objectives?|learning outcomes?|next steps?|what['’]?s next|summary|key takeaways?"
@@ -36,6 +41,7 @@ class RankedSection:
 
     passage: Passage
     score: float
+    sentence: str  #: the one that holds most of the question
 
 
 def rank_sections(question: str, passages: Sequence[Passage]) -> list[RankedSection]:
@@ -43,10 +49,29 @@ def rank_sections(question: str, passages: Sequence[Passage]) -> list[RankedSect
     weights = term_weights(question, passages)
     best: dict[tuple[str, ...], RankedSection] = {}
     for passage in passages:
-        key, score = _section_key(passage), _score(question, passage, weights)
-        if key not in best or score > best[key].score:
-            best[key] = RankedSection(passage, score)
-    return sorted(best.values(), key=lambda section: (-section.score, section.passage.number))
+        key, section = _section_key(passage), _ranked(question, passage, weights)
+        if key not in best or section.score > best[key].score:
+            best[key] = section
+    return _best_first(best.values())
+
+
+def contenders(sections: Sequence[RankedSection]) -> list[RankedSection]:
+    """The first sections that are so near to each other that their sentences should decide; none when one is ahead."""
+    near = [section for section in sections if sections[0].score - section.score <= CLOSENESS_WITHIN]
+    return near[:CLOSENESS_SECTIONS] if len(near) > 1 else []
+
+
+def rerank_sections(sections: Sequence[RankedSection], closeness: Sequence[float]) -> list[RankedSection]:
+    """The same, when it is known how close the sentences of the first ones are to the question in meaning."""
+    first = [
+        replace(section, score=section.score + CLOSENESS_WEIGHT * cosine)
+        for section, cosine in zip(sections, closeness, strict=False)
+    ]
+    return [*_best_first(first), *sections[len(first) :]]
+
+
+def _best_first(sections: Iterable[RankedSection]) -> list[RankedSection]:
+    return sorted(sections, key=lambda section: (-section.score, section.passage.number))
 
 
 def term_weights(question: str, passages: Iterable[Passage]) -> dict[str, float]:
@@ -74,12 +99,14 @@ def _section_key(passage: Passage) -> tuple[str, ...]:
     return (passage.chunk.lesson_id, where.anchor, *where.heading_path)
 
 
-def _score(question: str, passage: Passage, weights: Weights) -> float:
+def _ranked(question: str, passage: Passage, weights: Weights) -> RankedSection:
     where, units = passage.chunk.locator, unit_contexts(passage)
-    sentence = max((coverage(weights, unit.own) for unit in units), default=0.0)
+    sentence, text = max(
+        ((coverage(weights, unit.own), unit.unit.text) for unit in units), key=itemgetter(0), default=(0.0, "")
+    )
     words = frozenset().union(*(unit.own for unit in units))
     heading = content_words(" ".join((where.page_title, *where.heading_path)))
-    return (
+    score = (
         (passage.strength or passage.score)
         + LEXICAL_WEIGHT * passage.lexical
         + SENTENCE_WEIGHT * sentence
@@ -87,3 +114,4 @@ def _score(question: str, passage: Passage, weights: Weights) -> float:
         + HEADING_WEIGHT * coverage(weights, heading)
         - FURNITURE_PENALTY * is_furniture(where.section_title or "", question)
     )
+    return RankedSection(passage, score, text[:SENTENCE_CHARACTERS])

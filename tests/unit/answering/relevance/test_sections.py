@@ -2,7 +2,13 @@
 
 from dataclasses import replace
 
-from bookwise.answering.relevance.sections import is_furniture, rank_sections, term_weights
+from bookwise.answering.relevance.sections import (
+    contenders,
+    is_furniture,
+    rank_sections,
+    rerank_sections,
+    term_weights,
+)
 from bookwise.domain.answers import Passage
 from tests.support.answers import passage
 
@@ -61,3 +67,29 @@ def test_rare_words_weigh_more_and_all_weights_sum_to_one() -> None:
     weights = term_weights("Does bread need yeast?", [passage(1, 0.9, text=text) for text in texts])
     assert weights["yeast"] > weights["bread"]
     assert abs(sum(weights.values()) - 1) < 1e-9
+
+
+def test_the_sentences_decide_between_sections_that_are_near_each_other() -> None:
+    passages = [of_section(n, f"S{n}", "Nothing here.", strength=s) for n, s in ((1, 1.0), (2, 0.95), (3, 0.5))]
+    sections = rank_sections("How is bread baked?", passages)
+    near = contenders(sections)
+    assert [section.passage.number for section in near] == [1, 2]
+    assert [s.passage.number for s in rerank_sections(sections, [0.2, 0.6])] == [2, 1, 3]
+    assert [s.passage.number for s in rerank_sections(sections, [0.5, 0.6])] == [1, 2, 3]
+
+
+def test_a_section_that_is_ahead_needs_no_second_look() -> None:
+    passages = [of_section(n, f"S{n}", "Nothing here.", strength=s) for n, s in ((1, 1.0), (2, 0.7))]
+    assert contenders(rank_sections("How is bread baked?", passages)) == []
+    assert contenders(()) == []
+
+
+def test_where_no_embedder_was_asked_the_order_stays() -> None:
+    passages = [of_section(n, f"S{n}", "Nothing here.", strength=s) for n, s in ((1, 1.0), (2, 0.95))]
+    sections = rank_sections("How is bread baked?", passages)
+    assert rerank_sections(sections, []) == sections
+
+
+def test_a_section_brings_the_sentence_that_holds_most_of_the_question() -> None:
+    found = of_section(1, "Oven", "Ovens are hot. Bread is baked in the oven. Loaves cool.")
+    assert rank_sections("How is bread baked?", [found])[0].sentence == "Bread is baked in the oven."
