@@ -16,9 +16,7 @@ from bookwise.answering.evidence.confidence import RULES, confidence_of
 from bookwise.answering.evidence.spelling import correct_spelling
 from bookwise.domain.answers import Evidence, Passage, Question
 from bookwise.domain.books import Vector
-from bookwise.domain.errors import NotFound
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
-from bookwise.retrieval import read
 from bookwise.retrieval.search import SearchKit, search
 from bookwise.retrieval.sections import section_text
 
@@ -35,6 +33,7 @@ class EvidenceSearch:
     kit: SearchKit
     seen: dict[str, Passage] = field(default_factory=dict)  #: by chunk id, in the order they were found
     vector: Vector = ()  #: of the question, as it was searched for
+    cosines: dict[str, float] = field(default_factory=dict)  #: of texts that were compared with the question
 
     @property
     def by_number(self) -> dict[int, Passage]:
@@ -48,21 +47,17 @@ class EvidenceSearch:
 
     async def section_text(self, passage: Passage) -> str:
         """The whole section a passage belongs to, as Markdown."""
-        chunk = passage.chunk
-        try:
-            lesson = await read.lesson(
-                self.question.book_id, chunk.lesson_id, index=self.kit.index, catalog=self.kit.catalog
-            )
-        except NotFound:  # withdrawn since it was found
-            return chunk.text
-        return section_text(chunk, lesson)
+        return await section_text(passage.chunk, self.kit.index)
 
     async def closeness(self, texts: Sequence[str]) -> list[float]:
         """How close texts are to the question in meaning, by cosine. Only an embedder in this process is asked."""
         if not self.kit.embedder.facts.local or not self.vector:
             return []
-        vectors = await self.kit.embedder.embed_texts(texts)
-        return [sum(a * b for a, b in zip(self.vector, vector, strict=True)) for vector in vectors]
+        new = [text for text in dict.fromkeys(texts) if text not in self.cosines]
+        vectors = await self.kit.embedder.embed_texts(new)
+        for text, vector in zip(new, vectors, strict=True):
+            self.cosines[text] = sum(a * b for a, b in zip(self.vector, vector, strict=True))
+        return [self.cosines[text] for text in texts]
 
     async def evidence(self, query: str) -> Evidence:
         """The evidence for the question itself."""
