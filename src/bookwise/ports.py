@@ -214,6 +214,10 @@ class ThreadStore(Protocol):
 Retrieve: TypeAlias = Callable[[str, int, float], Awaitable[tuple["Passage", ...]]]
 """(query, top_k, similarity threshold) → passages from the book of the question. A passage that is found again keeps
 its number; new passages get the next numbers."""
+ReadSection: TypeAlias = Callable[["Passage"], Awaitable[str]]
+"""passage → the whole section it belongs to, as Markdown."""
+Closeness: TypeAlias = Callable[["Sequence[str]"], Awaitable["list[float]"]]
+"""texts → the cosine of each with the question; an empty list if that would cost a request to a service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +230,8 @@ class AnswerTask:
     evidence: Evidence
     history: tuple[ThreadMessage, ...] = ()
     retrieve: Retrieve
+    read_section: ReadSection
+    closeness: Closeness
     temperature: float = 0.0
     deadline: float  #: `anyio.current_time()` at which the caller stops waiting
 

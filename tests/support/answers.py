@@ -1,5 +1,6 @@
 """Makers of passages, evidence, threads and every kind of answer for tests."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -39,6 +40,16 @@ def passage(number: int = 1, score: float = 0.9, *, text: str = "", url: str = U
     built = chunks_of(lesson(section("Talking", body), file=file, title="Nodes"))[0]
     chunk = replace(built, id=f"chunk-{number}", text=body, locator=replace(built.locator, **place))  # type: ignore[arg-type]
     return Passage(number=number, chunk=chunk, score=score, cosine=score / 2, lexical=0.25)
+
+
+async def chunk_text(passage: Passage) -> str:
+    """A section that is one chunk."""
+    return passage.chunk.text
+
+
+async def no_closeness(_texts: Sequence[str]) -> list[float]:
+    """An embedder that is not asked."""
+    return []
 
 
 def evidence(*scores: float, question: str = "How do nodes talk?") -> Evidence:

@@ -15,6 +15,7 @@ from bookwise.domain.books import Book
 from bookwise.domain.errors import ModelUnavailable
 from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import Answerer, AnswerTask, Retrieve, Written
+from tests.support.answers import chunk_text, no_closeness
 from tests.support.builders import NOON, chunks
 from tests.support.scripted_http import Reply
 
@@ -143,6 +144,8 @@ def task(*, within: float = 10.0, retrieve: Retrieve | None = None, **facts: Any
         book=Book(id="book", title="A Book of Loops"),
         evidence=evidence(passage("A loop repeats its body.")),
         retrieve=retrieve or Searches(),
+        read_section=chunk_text,
+        closeness=no_closeness,
         deadline=anyio.current_time() + within,
     )
     return replace(plain, **facts)

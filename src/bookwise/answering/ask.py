@@ -141,6 +141,8 @@ class AnswerRun:
             evidence=evidence,
             history=self._history,
             retrieve=self._search.retrieve,
+            read_section=self._search.section_text,
+            closeness=self._search.closeness,
             temperature=self._kit.temperature,
             deadline=self._deadline,
         )

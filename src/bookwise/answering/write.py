@@ -36,7 +36,9 @@ class AnswerDraft:
 
     @property
     def refuses(self) -> bool:
-        """Whether the model itself found no answer in the passages."""
+        """Whether the model itself found no answer in the passages; quotes of the book are never a refusal."""
+        if self.written and self.written.citations:
+            return False
         return is_refusal(self.text) and not any(segment.claims and segment.supported for segment in self.segments)
 
     @property

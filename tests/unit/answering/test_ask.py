@@ -42,7 +42,7 @@ async def states(kit: AskKit, text: str) -> list[str]:
 async def test_a_question_the_book_answers_is_answered_with_citations_that_stand_in_the_book(kit: AskKit) -> None:
     answer = await answer_of(kit, "What is a moisture sensor?")
     assert isinstance(answer, Answered)
-    assert answer.text.startswith("A moisture sensor is a probe that measures how much water the soil holds. [")
+    assert "\n\nA moisture sensor is a probe that measures how much water the soil holds." in answer.text
     for citation in answer.citations:
         assert citation.quote in citation.passage.chunk.text
         assert f"[{citation.number}]" in answer.text

@@ -1,5 +1,6 @@
 """A stand-alone question → the passages found for it in one book, and the decision whether they answer it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bookwise.answering.evidence.answerability import (
@@ -13,8 +14,10 @@ from bookwise.answering.evidence.confidence import RULES
 from bookwise.answering.evidence.decision import Decision, Findings, decide, nothing_found
 from bookwise.answering.evidence.spelling import correct_spelling
 from bookwise.domain.answers import Evidence, Passage, Question
+from bookwise.domain.books import Vector
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
 from bookwise.retrieval.search import SearchKit, search
+from bookwise.retrieval.sections import section_text
 
 QUERY_MIN = 3  #: characters; `SearchQuery` accepts no shorter text
 
@@ -28,6 +31,8 @@ class EvidenceSearch:
     question: Question
     kit: SearchKit
     seen: dict[str, Passage] = field(default_factory=dict)  #: passages available to the answer, by chunk id
+    vector: Vector = ()  #: of the question, as it was searched for
+    cosines: dict[str, float] = field(default_factory=dict)  #: of the texts that were compared with the question
 
     @property
     def by_number(self) -> dict[int, Passage]:
@@ -38,6 +43,21 @@ class EvidenceSearch:
         result = await self._search(query, top_k)
         passages = [self._numbered(hit) for hit in result.hits]
         return tuple(passage for passage in passages if passage.score >= threshold)
+
+    async def section_text(self, passage: Passage) -> str:
+        """Returns the whole section of a passage, as Markdown."""
+        return await section_text(passage.chunk, self.kit.index)
+
+    async def closeness(self, texts: Sequence[str]) -> list[float]:
+        """Returns the cosine of each text with the question; an empty list if the embedder is a remote service, because
+        a second call per question would cost too much time."""
+        if not self.kit.embedder.facts.local or not self.vector:
+            return []
+        new = [text for text in dict.fromkeys(texts) if text not in self.cosines]
+        vectors = await self.kit.embedder.embed_texts(new)
+        for text, vector in zip(new, vectors, strict=True):
+            self.cosines[text] = sum(a * b for a, b in zip(self.vector, vector, strict=True))
+        return [self.cosines[text] for text in texts]
 
     async def evidence(self, query: str) -> Evidence:
         """Returns the evidence of the decision."""
@@ -53,6 +73,7 @@ class EvidenceSearch:
 
     async def _findings(self, query: str) -> Findings:
         result, unknown_words = await self._search_corrected(query)
+        self.vector = result.vector
         passages = tuple(_passage(hit, number) for number, hit in enumerate(result.hits, start=1))
         book = await self.kit.catalog.book(self.question.book_id)
         return Findings(
@@ -90,15 +111,11 @@ class EvidenceSearch:
         strength = max((passage.strength for passage in passages), default=0.0)
         if not passages or not is_doubtful(answerability(strength, signals)):
             return signals
-        return replace(signals, closeness=await self._closeness(result, signals.sentence))
+        return replace(signals, closeness=await self._closeness(signals.sentence))
 
-    async def _closeness(self, result: SearchResult, sentence: str) -> float | None:
-        """Returns the cosine of the question and the sentence; None if the embedder is a remote service, because a
-        second call per question would cost too much time."""
-        if not self.kit.embedder.facts.local or not sentence.strip():
-            return None
-        vector = await self.kit.embedder.embed_query(sentence)
-        return sum(a * b for a, b in zip(result.vector, vector, strict=True))
+    async def _closeness(self, sentence: str) -> float | None:
+        """Returns the cosine of the question and the sentence; None if it is not known."""
+        return next(iter(await self.closeness([sentence])), None) if sentence.strip() else None
 
     def _numbered(self, hit: Hit) -> Passage:
         """Returns the passage of a hit; a new one gets the next number."""

@@ -1,89 +1,94 @@
-"""Passages → an answer that only quotes the book, each unit with its citation [n]. Needs no model."""
+"""Passages → an answer that only quotes: whole blocks of the best section, or of the two best. No model."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Sequence
 
-from bookwise.answering.extractive.compose import SelectedUnit, compose, needs_context
-from bookwise.answering.extractive.display import is_numbered_list, item, prose
-from bookwise.answering.relevance.question_type import classify_question
-from bookwise.domain.answers import Citation, EngineName, SearchStarted, TextDelta, Usage
+from bookwise.answering.extractive.display import prose, readable
+from bookwise.answering.extractive.extract import Budget, Extract, extract
+from bookwise.answering.relevance.question_type import QuestionType, classify_question
+from bookwise.answering.relevance.rank import TermWeights
+from bookwise.answering.relevance.sections import (
+    RankedSection,
+    contenders,
+    coverage,
+    question_weights,
+    rank_sections,
+    rerank_sections,
+)
+from bookwise.domain.answers import Citation, EngineName, Passage, SearchStarted, TextDelta, Usage
 from bookwise.ports import AnswerTask, Written
+from bookwise.text.sentences import units
+from bookwise.text.words import content_words
+
+# Words; chosen so that half of the answers have at most 180 and nine in ten fewer than 300 (docs/benchmarks.md).
+ALONE = Budget(words=200, whole=260)
+FIRST = Budget(words=130, whole=180)
+SECOND = Budget(words=110, whole=140)
+CLOSE = 0.15  #: a second section within this score of the first is shown too
+LEFT_OUT = "…"
 
 
 class ExtractiveAnswerer:
-    """Implements `Answerer` without a language model: deterministic, and grounded because it quotes."""
+    """Implements `Answerer` without a key: deterministic, and grounded because it quotes."""
 
     name: EngineName = "extractive"
 
     async def answer(self, task: AnswerTask) -> AsyncIterator[TextDelta | SearchStarted | Written]:
-        """Yields the quotes as Markdown, then `Written` with their citations."""
-        selection = compose(classify_question(task.standalone), task.evidence.passages)
-        units = [unit for unit in selection if _cited_text(unit)]
-        for text in _markdown(units):
-            yield TextDelta(text=text)
-        yield Written(usage=Usage(), citations=_citations(units))
+        question, passages = classify_question(task.standalone), task.evidence.passages
+        weights = question_weights(question, passages)
+        ranking = rank_sections(question, passages, weights)
+        if sentences := [section.sentence for section in contenders(ranking)]:
+            ranking = rerank_sections(ranking, await task.closeness(sentences))
+        sections = _shown_sections(question, ranking)
+        citations: list[Citation] = []
+        for section, budget in zip(sections, (FIRST, SECOND) if len(sections) > 1 else (ALONE,), strict=False):
+            shown = extract(await task.read_section(section.passage), question, weights, budget)
+            paragraphs = _paragraphs(shown, section.passage, titled=len(sections) > 1)
+            if paragraphs:
+                yield TextDelta(text=("\n\n" if citations else "") + "\n\n".join(paragraphs))
+                citations.append(_citation(section.passage, shown, weights))
+        yield Written(usage=Usage(), citations=tuple(citations))
 
 
-def _markdown(units: Sequence[SelectedUnit]) -> Iterator[str]:
-    """Yields the text piece by piece: sentences of one passage form a paragraph, everything else a block."""
-    before: SelectedUnit | None = None
-    for group in _groups(units):
-        yield from _group_markdown(before, group)
-        before = group[-1]
+def _shown_sections(question: QuestionType, ranked: list[RankedSection]) -> list[RankedSection]:
+    """The best section; the second one too when it is about as good, or when two things are compared."""
+    if len(ranked) < 2:
+        return ranked
+    close = ranked[0].score - ranked[1].score <= CLOSE
+    return ranked[:2] if close or question.kind == "comparison" else ranked[:1]
 
 
-def _groups(units: Sequence[SelectedUnit]) -> Iterator[list[SelectedUnit]]:
-    """Yields the items of one list together, every other unit alone."""
-    group: list[SelectedUnit] = []
-    for unit in units:
-        if group and not _in_same_list(group[-1], unit):
-            yield group
-            group = []
-        group.append(unit)
-    if group:
-        yield group
+def _paragraphs(shown: Extract, passage: Passage, *, titled: bool) -> list[str]:
+    """The blocks as Markdown, with `…` where something was left out and [n] after the last paragraph."""
+    blocks: list[tuple[str, str]] = []
+    for run in shown.runs:
+        if blocks:
+            blocks.append(("gap", LEFT_OUT))
+        blocks.extend((block.kind, text) for group in run for block in group.blocks if (text := readable(block)))
+    if not any(kind != "gap" for kind, _ in blocks):
+        return []
+    return [*_title(passage, blocks[0][0], titled=titled), *_cited(blocks, passage.number)]
 
 
-def _in_same_list(before: SelectedUnit, unit: SelectedUnit) -> bool:
-    return before.passage == unit.passage and before.context.unit.kind == unit.context.unit.kind == "item"
+def _title(passage: Passage, first_kind: str, *, titled: bool) -> list[str]:
+    """The section's heading, where two sections are shown or no paragraph leads to the first block."""
+    where = passage.chunk.locator
+    return [f"**{prose(where.section_title or where.page_title)}**"] if titled or first_kind != "paragraph" else []
 
 
-def _group_markdown(before: SelectedUnit | None, group: Sequence[SelectedUnit]) -> Iterator[str]:
-    numbered = is_numbered_list([unit.context.unit.text for unit in group])
-    for step, unit in enumerate(group, 1):
-        marker = "" if len(group) == 1 else f"{step}. " if numbered else "- "
-        start = "\n" if step > 1 else _separator(before, unit) + _heading(before, unit, alone=len(group) == 1)
-        yield start + marker + _cited_text(unit)
+def _cited(blocks: Sequence[tuple[str, str]], number: int) -> list[str]:
+    """The texts with [n] at the end of the last paragraph; of the last list without one, else below the last block."""
+    texts = [text for _, text in blocks]
+    for kind in ("paragraph", "list"):
+        places = [at for at, (found, _) in enumerate(blocks) if found == kind]
+        if places and not (kind == "list" and texts[places[-1]].endswith("```")):
+            texts[places[-1]] += f" [{number}]"
+            return texts
+    return [*texts, f"[{number}]"]
 
 
-def _separator(before: SelectedUnit | None, unit: SelectedUnit) -> str:
-    if before is None:
-        return ""
-    kinds = (before.context.unit.kind, unit.context.unit.kind)
-    return " " if kinds == ("sentence", "sentence") and before.passage == unit.passage else "\n\n"
-
-
-def _heading(before: SelectedUnit | None, unit: SelectedUnit, *, alone: bool) -> str:
-    """Returns the heading of a block without an introduction, or of a sentence that refers to one not quoted."""
-    kind = unit.context.unit.kind
-    has_introduction = before is not None and before.passage == unit.passage
-    if has_introduction or (kind == "item" and alone) or (kind == "sentence" and not needs_context(unit.context)):
-        return ""
-    return f"**{prose(unit.context.heading)}**\n\n"
-
-
-def _cited_text(selected: SelectedUnit) -> str:
-    """Returns a unit with its citation; empty if it contains nothing but markup."""
-    unit, citation = selected.context.unit, f"[{selected.passage.number}]"
-    if unit.kind in ("code", "table"):
-        return f"{unit.text}\n\n{citation}"
-    text = item(unit.text) if unit.kind == "item" else prose(unit.text)
-    return f"{text} {citation}" if text else ""
-
-
-def _citations(units: Sequence[SelectedUnit]) -> tuple[Citation, ...]:
-    """Returns one citation per passage; its quote is the first unit of the passage in the answer."""
-    citations: dict[int, Citation] = {}
-    for unit in units:
-        number = unit.passage.number
-        citations.setdefault(number, Citation(number=number, passage=unit.passage, quote=unit.context.unit.text))
-    return tuple(citations.values())
+def _citation(passage: Passage, shown: Extract, weights: TermWeights) -> Citation:
+    """The sentence of the passage that holds most of the question; one that is shown, where there is one."""
+    text = "\n\n".join(block.text for block in shown.blocks)
+    sentences = [unit.text for unit in units(passage.chunk.text) if unit.kind != "heading"] or [passage.chunk.text]
+    quote = max(sentences, key=lambda sentence: (sentence in text, coverage(weights, content_words(sentence))))
+    return Citation(number=passage.number, passage=passage, quote=quote)

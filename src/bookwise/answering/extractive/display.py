@@ -1,15 +1,18 @@
-"""Markdown of a book → the text shown in an answer."""
+"""A block of a book → the Markdown shown in an answer, without the markup of its site."""
 
 import re
-from collections.abc import Sequence
+from textwrap import dedent
+
+from bookwise.text.blocks import MarkdownBlock
 
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]+)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
 _REFERENCE = re.compile(r"\[([^\]]+)\]\[[^\]]*\]")
 _ADMONITION = re.compile(r"^\s*(?::::+\s*\w*[^\n]*|!!!\s*\w+[^\n]*|\?\?\?\+?\s*\w+[^\n]*)\n?", re.MULTILINE)
 _FOOTNOTE = re.compile(r"\[\^[^\]]+\]")
-_MARKER = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+")
-_NUMBER = re.compile(r"\s*(\d{1,3})[.)]\s")
+_HEADING_ID = re.compile(r"\s*\{#[\w-]+\}")
+_DEFINITION = re.compile(r"^\s*\[[^\]]+\]:\s+\S+.*$", re.MULTILINE)
+_FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})")
 _ADDRESS = re.compile(r"<(https?://[^<>\s]+)>")
 _COMMENT = re.compile(r"<!--.*?-->|\{/\*.*?\*/\}", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
@@ -17,28 +20,40 @@ _QUOTE = re.compile(r"^\s*>\s?", re.MULTILINE)
 _CODE = re.compile(r"(`[^`\n]+`)")
 
 
+def readable(block: MarkdownBlock) -> str:
+    """The block as Markdown that any renderer shows; empty when nothing of it can be read."""
+    if block.kind == "code":
+        return dedent(block.text)
+    if block.kind == "paragraph":
+        return prose(block.text)
+    return _lines(dedent(block.text))
+
+
 def prose(text: str) -> str:
-    """Returns a sentence or list item on one line: links become their text, markup of the site is removed."""
-    text = _QUOTE.sub("", _ADMONITION.sub("", text))
+    """Returns a paragraph on one line: links become their text, markup of the site is removed."""
+    text = _DEFINITION.sub("", _QUOTE.sub("", _ADMONITION.sub("", text)))
+    return " ".join(_outside_code(text).split())
+
+
+def _lines(text: str) -> str:
+    """Returns a list or a table, cleaned line by line; the code inside a list stays unchanged."""
+    lines, in_code = [], False
+    for line in text.splitlines():
+        fence = bool(_FENCE.match(line))
+        lines.append(line if fence or in_code else _outside_code(line).rstrip())
+        in_code ^= fence
+    return "\n".join(lines)
+
+
+def _outside_code(text: str) -> str:
     parts = _CODE.split(text)
     parts[::2] = [_plain(part) for part in parts[::2]]
-    return " ".join("".join(parts).split())
+    return "".join(parts)
 
 
 def _plain(text: str) -> str:
     for pattern in (_IMAGE, _LINK, _REFERENCE, _ADDRESS):
         text = pattern.sub(r"\1", text)
-    for pattern in (_FOOTNOTE, _COMMENT, _TAG):
+    for pattern in (_FOOTNOTE, _COMMENT, _TAG, _HEADING_ID):
         text = pattern.sub("", text)
     return text
-
-
-def item(text: str) -> str:
-    """Returns a list item without its marker."""
-    return prose(_MARKER.sub("", text))
-
-
-def is_numbered_list(items: Sequence[str]) -> bool:
-    """Returns whether the items are a numbered list from 1 on without a gap; Markdown may number them all 1."""
-    numbers = [int(match.group(1)) if (match := _NUMBER.match(text)) else 0 for text in items]
-    return numbers == list(range(1, len(items) + 1)) or set(numbers) == {1}

@@ -10,6 +10,11 @@ from bookwise.text.words import is_content_word, words
 QuestionKind: TypeAlias = Literal["definition", "procedure", "comparison", "list", "reason", "fact"]
 ValueKind: TypeAlias = Literal["number", "time", "person", "place", "any"]
 
+#: A word that looks like a plural noun: `which attributes …`, not `what happens …`.
+_PLURAL = (
+    r"(?!(?:is|was|does|has|this|these|those|happens|means|makes|causes|counts|always|us|its|as|thus)\b)\w{2,}[^sui\W]s"
+)
+
 _KINDS: tuple[tuple[QuestionKind, str], ...] = (
     ("reason", r"^(?:so |and |but )?why\b"),
     (
@@ -30,7 +35,8 @@ _KINDS: tuple[tuple[QuestionKind, str], ...] = (
         r"\b(?:what|which) (?:are|were)\b|^(?:please |can you |could you )*(?:list|enumerate)\b"
         r"|\bname (?:the|all|some|two|three|four|five|\d)\b"
         r"|\b(?:what|which) (?:\w+ ){0,2}(?:types|kinds|ways|options|methods|parts|components|steps|reasons|advantages"
-        r"|disadvantages|benefits|features|levels|layers|modes|stages|rules|tools|formats)\b",
+        r"|disadvantages|benefits|features|levels|layers|modes|stages|rules|tools|formats)\b"
+        rf"|^(?:\w+ ){{0,2}}(?:what|which)(?: \w+){{0,3}}? {_PLURAL}\b",
     ),
     (
         "reason",
@@ -54,11 +60,6 @@ _VALUES: tuple[tuple[ValueKind, str], ...] = (
     ("person", r"^\W*(?:who|whom|whose)\b|\b(?:what|which) (?:person|king|queen|author|scientist)\b"),
     ("place", r"\bwhere (?:is|are|was|were|did|do|does|can)\b|\b(?:what|which) (?:country|city|state|place|region)\b"),
 )
-_SUBJECT = re.compile(
-    r"\b(?:what|who)(?:'s| is| are| was| were| does) (?:meant by )?(?:an? |the )?(.+?)"
-    r"(?: (?:in|of|for|on|at|with|to|from|used|called|mean|stand|do)\b|[?.,;(]|$)",
-    re.IGNORECASE,
-)
 _VALUE_PATTERNS = tuple((value, re.compile(pattern, re.IGNORECASE)) for value, pattern in _VALUES)
 
 
@@ -71,7 +72,6 @@ class QuestionType:
     value: ValueKind
     terms: frozenset[str]  #: the content words
     pairs: frozenset[tuple[str, str]]  #: of neighbouring content words
-    subject: str = ""  #: the last word of the thing to define: `node` for "What is a ROS 2 node?"
 
 
 def classify_question(text: str) -> QuestionType:
@@ -82,11 +82,4 @@ def classify_question(text: str) -> QuestionType:
     if value != "any" and kind in ("definition", "list"):
         kind = "fact"
     sequence = [word for word in words(plain) if is_content_word(word)]
-    subject = _subject(plain) if kind == "definition" else ""
-    return QuestionType(plain, kind, value, frozenset(sequence), frozenset(pairwise(sequence)), subject)
-
-
-def _subject(question: str) -> str:
-    match = _SUBJECT.search(question)
-    spellings = [words(name)[:1] for name in reversed(match[1].split())] if match else []
-    return next((word for spelling in spellings for word in spelling if is_content_word(word)), "")
+    return QuestionType(plain, kind, value, frozenset(sequence), frozenset(pairwise(sequence)))

@@ -3,7 +3,7 @@
 import pytest
 
 from bookwise.answering.relevance.question_type import classify_question
-from bookwise.answering.relevance.rank import RankedUnit, rank_answer_units, rank_units, unit_contexts
+from bookwise.answering.relevance.rank import RankedUnit, rank_units, unit_contexts
 from bookwise.domain.answers import Passage
 from tests.support.answers import passage
 
@@ -18,11 +18,6 @@ def passages_of(*texts: str | Passage) -> list[Passage]:
 def matches(question: str, *texts: str | Passage) -> list[str]:
     """The units in the order of the decision."""
     return [ranked.unit.text for ranked in rank_units(classify_question(question), passages_of(*texts))]
-
-
-def answers(question: str, *texts: str | Passage) -> list[str]:
-    """The units in the order of the answer."""
-    return [ranked.unit.text for ranked in rank_answer_units(classify_question(question), passages_of(*texts))]
 
 
 def scores(question: str, *texts: str | Passage) -> list[float]:
@@ -114,38 +109,6 @@ def test_a_definition_names_its_subject_before_the_verb() -> None:
     )
 
 
-def test_an_answer_prefers_what_a_thing_is_to_what_happens_to_it() -> None:  # CATEGORY_WEIGHT
-    event, category = "A node is started by hand.", "A node is a participant."
-    assert answers("What is a node?", event, category)[0] == category
-
-
-def test_a_definition_may_have_two_more_terms_before_its_verb_but_not_three() -> None:  # CATEGORY_EXTRA_TERMS
-    event = "A node is started by hand."
-    two, three = "A running talker node is a participant.", "A small running talker node is a participant."
-    assert answers("What is a node?", event, two)[0] == two
-    assert answers("What is a node?", event, three)[0] == event
-
-
-def test_in_a_procedure_the_heading_names_what_the_text_is_for() -> None:  # HEADING_WEIGHT
-    before, below = "You create a workspace. Do this first.", "## Create a workspace\n\nDo this now."
-    ranking = answers("How do I create a workspace?", before, below)
-    assert ranking.index("Do this now.") < ranking.index("Do this first.")
-
-
-def test_in_a_procedure_a_lead_in_ranks_higher_than_a_plain_sentence() -> None:  # STEP_WEIGHT
-    plain, lead_in = "Create a workspace there.", "Create a workspace here:"
-    assert answers("How do I create a workspace?", plain, lead_in)[0] == lead_in
-    assert matches("How do I create a workspace?", plain, lead_in)[0] == plain
-
-
-def test_a_table_is_scored_by_its_best_row_in_an_answer_and_as_a_whole_in_the_decision() -> None:
-    table = "| Thing | Note |\n|---|---|\n| steam | pale |\n| loaf | soft |\n| crack | wide |"
-    sentence = "Steam cracks."
-    question = "Does the loaf crack without steam?"
-    assert matches(question, f"{table}\n\n{sentence}")[0] == table
-    assert answers(question, f"{table}\n\n{sentence}")[0] == sentence
-
-
 def test_a_full_match_scores_one_without_any_bonus() -> None:
     """The scale on which the weights are added; the passage adds its share to every unit."""
     full, none = scores("Does the valve leak?", "Valves leak.", "Bread is baked.")
@@ -155,9 +118,7 @@ def test_a_full_match_scores_one_without_any_bonus() -> None:
 
 def test_headings_are_context_and_not_ranked() -> None:
     ranking: list[RankedUnit] = rank_units(classify_question("What is an oven?"), passages_of("## Oven\n\nIt is hot."))
-    assert [(ranked.unit.text, ranked.context.heading, ranked.index) for ranked in ranking] == [
-        ("It is hot.", "Oven", 1)
-    ]
+    assert [(ranked.unit.text, ranked.index) for ranked in ranking] == [("It is hot.", 1)]
 
 
 def test_without_passages_there_is_nothing_to_rank() -> None:

@@ -1,0 +1,104 @@
+"""Sections are ranked by what they say, one entry each."""
+
+from dataclasses import replace
+
+from bookwise.answering.relevance.question_type import classify_question
+from bookwise.answering.relevance.sections import (
+    RankedSection,
+    contenders,
+    is_furniture,
+    question_weights,
+    rank_sections,
+    rerank_sections,
+)
+from bookwise.domain.answers import Passage
+from tests.support.answers import passage
+
+
+def of_section(number: int, title: str, text: str, *, strength: float = 1.0, lexical: float = 0.0) -> Passage:
+    found = passage(number, 0.9, text=text, section_title=title, heading_path=(title,), anchor=title.lower())
+    return replace(found, strength=strength, lexical=lexical)
+
+
+def ranked(question: str, *passages: Passage) -> list[RankedSection]:
+    kind = classify_question(question)
+    return rank_sections(kind, passages, question_weights(kind, passages))
+
+
+def order(question: str, *passages: Passage) -> list[int]:
+    return [section.passage.number for section in ranked(question, *passages)]
+
+
+def test_the_stronger_match_is_first_when_the_words_tell_nothing() -> None:
+    weak, strong = of_section(1, "A", "Nothing here.", strength=0.8), of_section(2, "B", "Or here.", strength=0.9)
+    assert order("How is bread baked?", weak, strong) == [2, 1]
+
+
+def test_one_sentence_that_holds_the_question_outweighs_a_slightly_stronger_match() -> None:
+    near = of_section(1, "Loaves", "Bread is old. Ovens are hot. Loaves are baked by hand.", strength=1.0)
+    says = of_section(2, "Loaves too", "In the oven bread is baked for an hour.", strength=0.95)
+    assert order("How long is bread baked in the oven?", near, says) == [2, 1]
+
+
+def test_words_of_the_question_in_the_heading_count() -> None:
+    plain = of_section(1, "Notes", "It takes an hour.", strength=1.0)
+    titled = of_section(2, "Baking bread", "It takes an hour.", strength=0.96)
+    assert order("How long does baking bread take?", plain, titled) == [2, 1]
+
+
+def test_shared_words_count_beyond_the_match_strength() -> None:
+    one = of_section(1, "A", "It rests.", strength=1.0, lexical=0.1)
+    other = of_section(2, "B", "It rests.", strength=0.95, lexical=0.5)
+    assert order("Where does it rest?", one, other) == [2, 1]
+
+
+def test_two_passages_of_one_section_are_one_entry_with_the_better_one() -> None:
+    first, second = (of_section(n, "Oven", "The oven is hot.", strength=s) for n, s in ((1, 0.8), (2, 0.9)))
+    assert order("Is the oven hot?", first, second) == [2]
+
+
+def test_a_quiz_comes_after_a_lesson_that_is_a_little_weaker_unless_it_is_asked_for() -> None:
+    quiz = of_section(1, "Quiz", "Which bread is baked?", strength=1.0)
+    told = of_section(2, "Baking", "Which bread is baked depends.", strength=0.9)
+    assert order("Which bread is baked?", quiz, told) == [2, 1]
+    assert order("Show me the quiz about bread", quiz, told) == [1, 2]
+
+
+def test_furniture_is_known_by_its_heading() -> None:
+    assert is_furniture("Learning Objectives")
+    assert not is_furniture("Objects and classes")
+
+
+def test_rare_words_weigh_more_and_all_weights_sum_to_one() -> None:
+    texts = ("Bread is baked. Bread rises. Bread cools. Yeast works.",)
+    weights = question_weights(
+        classify_question("Does bread need yeast?"), [passage(1, 0.9, text=text) for text in texts]
+    )
+    assert weights["yeast"] > weights["bread"]
+    assert abs(sum(weights.values()) - 1) < 1e-9
+
+
+def test_the_sentences_decide_between_sections_that_are_near_each_other() -> None:
+    passages = [of_section(n, f"S{n}", "Nothing here.", strength=s) for n, s in ((1, 1.0), (2, 0.95), (3, 0.5))]
+    sections = ranked("How is bread baked?", *passages)
+    near = contenders(sections)
+    assert [section.passage.number for section in near] == [1, 2]
+    assert [s.passage.number for s in rerank_sections(sections, [0.2, 0.6])] == [2, 1, 3]
+    assert [s.passage.number for s in rerank_sections(sections, [0.5, 0.6])] == [1, 2, 3]
+
+
+def test_a_section_that_is_ahead_needs_no_second_look() -> None:
+    passages = [of_section(n, f"S{n}", "Nothing here.", strength=s) for n, s in ((1, 1.0), (2, 0.7))]
+    assert contenders(ranked("How is bread baked?", *passages)) == []
+    assert contenders(()) == []
+
+
+def test_where_no_embedder_was_asked_the_order_stays() -> None:
+    passages = [of_section(n, f"S{n}", "Nothing here.", strength=s) for n, s in ((1, 1.0), (2, 0.95))]
+    sections = ranked("How is bread baked?", *passages)
+    assert rerank_sections(sections, []) == sections
+
+
+def test_a_section_brings_the_sentence_that_holds_most_of_the_question() -> None:
+    found = of_section(1, "Oven", "Ovens are hot. Bread is baked in the oven. Loaves cool.")
+    assert ranked("How is bread baked?", found)[0].sentence == "Bread is baked in the oven."
