@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from bookwise.domain.books import LessonFile, Module, SiteKind
@@ -51,45 +51,54 @@ class _ReadFile:
     error: UnreadableFile | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BookSource:
+    """A folder with its site and profile, before its lessons are read."""
+
+    root: Path
+    tree: Tree
+    site: Site
+    profile: BookProfile
+    book_id: str
+    mirrors: Mapping[str, str]  #: translated lessons → their originals
+    listed: Mapping[str, Listed]  #: lessons of the navigation, by name
+
+    @property
+    def title(self) -> str:
+        return self.profile.book.title or self.site.title or one_line(label(self.root.resolve().name)) or self.book_id
+
+    @property
+    def base_url(self) -> str:
+        return self.profile.book.base_url or self.site.base_url
+
+
 def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda count: None) -> Discovery:
     """Finds and numbers the lessons of a book. `on_file` is called with the number of files read so far.
 
     Raises `SourceNotFound` for a missing folder, `BadSource` for a folder without lessons, `InvalidInput` for a book
     id that is not allowed, and `Misconfigured` for a wrong `bookwise.toml`.
     """
-    profile = read_profile(_book_folder(root))
-    tree = walk(root)
-    lesson_names = [name for name in tree.raw_paths if format_of(name)]
-    mirrors = translations(lesson_names, profile.book.language)
-    site = detect_site(tree, profile, frozenset(mirrors))
-    default_id = profile.book.id or slug(site.title or root.resolve().name)
-    book_id = checked_book_id(default_id if book_id is None else book_id)
-    profile = completed(profile, book_id)
-    names, left_out = admit(tree, site, profile, mirrors)
-    read_files = _read_all(tree, names, profile.limits.max_file_bytes, on_file)
-    lessons, skipped = _in_order(site, read_files, tree.linked)
-    listed = site.by_name()
-    unplaced = [_unplaced(site, lesson, listed.get(lesson.name)) for lesson in lessons]
-    numbering = number_lessons(unplaced, profile)
-    discovery = Discovery(
-        profile=profile,
-        book_id=book_id,
-        title=profile.book.title or site.title or one_line(label(root.resolve().name)) or book_id,
-        base_url=profile.book.base_url or site.base_url,
-        site=site.kind,
-        modules=(*profile.module_list, *(Module(name=m, title=label(m)) for m in numbering.extra_modules)),
-        files=(),
-        left_out=tuple(sorted([*tree.left_out, *left_out, *skipped], key=lambda file: file.source_file)),
-        unreadable=_unreadable(tree, lessons, numbering),
-        warnings=(*site.warnings, *numbering.warnings),
+    source = _open_source(root, book_id)
+    lessons, left_out = _read_lessons(source, on_file)
+    numbering = number_lessons([_unplaced(source, lesson) for lesson in lessons], source.profile)
+    unreadable = _unreadable(source.tree, lessons, numbering)
+    bad_names = {file.source_file for file in unreadable}
+    files = [_lesson_file(source, one, numbering.positions[one.name]) for one in lessons if one.name not in bad_names]
+    if not files and not unreadable:
+        raise _no_lessons(root, left_out)
+    extra_modules = (Module(name=name, title=label(name)) for name in numbering.extra_modules)
+    return Discovery(
+        profile=source.profile,
+        book_id=source.book_id,
+        title=source.title,
+        base_url=source.base_url,
+        site=source.site.kind,
+        modules=(*source.profile.module_list, *extra_modules),
+        files=tuple(files),
+        left_out=tuple(sorted(left_out, key=lambda file: file.source_file)),
+        unreadable=unreadable,
+        warnings=(*source.site.warnings, *numbering.warnings),
     )
-    unreadable = {file.source_file for file in discovery.unreadable}
-    files = tuple(
-        _lesson_file(discovery, site, lesson, listed.get(lesson.name), numbering.positions[lesson.name])
-        for lesson in lessons
-        if lesson.name not in unreadable
-    )
-    return _require_lessons(replace(discovery, files=files), root)
 
 
 def read_lesson(root: Path, file: LessonFile) -> bytes:
@@ -115,6 +124,34 @@ def _book_folder(root: Path) -> Path:
         ) from error
     except (OSError, ValueError) as error:
         raise SourceNotFound(f"There is no folder {root}.", advice=advice) from error
+
+
+def _open_source(root: Path, book_id: str | None) -> _BookSource:
+    profile = read_profile(_book_folder(root))
+    tree = walk(root)
+    lesson_names = [name for name in tree.raw_paths if format_of(name)]
+    mirrors = translations(lesson_names, profile.book.language)
+    site = detect_site(tree, profile, frozenset(mirrors))
+    default_id = profile.book.id or slug(site.title or root.resolve().name)
+    book_id = checked_book_id(default_id if book_id is None else book_id)
+    return _BookSource(
+        root=root,
+        tree=tree,
+        site=site,
+        profile=completed(profile, book_id),
+        book_id=book_id,
+        mirrors=mirrors,
+        listed=site.by_name(),
+    )
+
+
+def _read_lessons(source: _BookSource, on_file: OnFile) -> tuple[list[_ReadFile], list[SkippedFile]]:
+    """The lessons in reading order, and all files that are left out."""
+    tree = source.tree
+    names, not_admitted = admit(tree, source.site, source.profile, source.mirrors)
+    files = _read_all(tree, names, source.profile.limits.max_file_bytes, on_file)
+    lessons, skipped = _in_order(source.site, files, tree.linked)
+    return lessons, [*tree.left_out, *not_admitted, *skipped]
 
 
 def _read_all(tree: Tree, names: Sequence[str], limit: int, on_file: OnFile) -> dict[str, _ReadFile]:
@@ -170,10 +207,11 @@ def _originals(ordered: Sequence[_ReadFile], linked: frozenset[str]) -> dict[str
     return first
 
 
-def _unplaced(site: Site, lesson: _ReadFile, listed: Listed | None) -> Unplaced:
+def _unplaced(source: _BookSource, lesson: _ReadFile) -> Unplaced:
+    listed = source.listed.get(lesson.name)
     return Unplaced(
         source_file=lesson.name,
-        path=(listed.path if listed else "") or site.inner(lesson.name),
+        path=(listed.path if listed else "") or source.site.inner(lesson.name),
         facts=lesson.facts,
         group=listed.group if listed else "",
         leads_group=bool(listed and listed.leads_group),
@@ -186,31 +224,28 @@ def _unreadable(tree: Tree, lessons: Sequence[_ReadFile], numbering: Numbering) 
     return tuple(sorted([*tree.unreadable, *errors, *numbering.unreadable], key=lambda file: file.source_file))
 
 
-def _lesson_file(
-    discovery: Discovery, site: Site, lesson: _ReadFile, listed: Listed | None, numbered: Numbered
-) -> LessonFile:
+def _lesson_file(source: _BookSource, lesson: _ReadFile, numbered: Numbered) -> LessonFile:
+    site, listed = source.site, source.listed.get(lesson.name)
     crumbs = listed.breadcrumb if listed else None
     return LessonFile(
-        book_id=discovery.book_id,
+        book_id=source.book_id,
         source_file=lesson.name,
         file_hash=lesson.file_hash,
         format=format_of(lesson.name) or "markdown",
         position=numbered.position,
-        audience=audience_of(lesson.name, lesson.facts, discovery.profile),
+        audience=audience_of(lesson.name, lesson.facts, source.profile),
         numbered=numbered.is_given,
         title=lesson.facts.title or (listed.title if listed else "") or None,
-        url=(listed.url if listed else "") or url_of(site, discovery.base_url, lesson.name, lesson.facts),
+        url=(listed.url if listed else "") or url_of(site, source.base_url, lesson.name, lesson.facts),
         breadcrumb=breadcrumb(site, lesson.name) if crumbs is None else crumbs,
         site=site.kind,
     )
 
 
-def _require_lessons(discovery: Discovery, root: Path) -> Discovery:
-    if discovery.files or discovery.unreadable:
-        return discovery
-    rules = sorted({file.rule for file in discovery.left_out})
+def _no_lessons(root: Path, left_out: Sequence[SkippedFile]) -> BadSource:
+    rules = sorted({file.rule for file in left_out})
     reasons = f" Files were left out by these rules: {', '.join(rules)}." if rules else ""
-    raise BadSource(
+    return BadSource(
         f"{root} contains no lessons.{reasons}",
         advice="Pass a folder with .md, .mdx, .rst or .ipynb files, or set book.docs in bookwise.toml.",
     )

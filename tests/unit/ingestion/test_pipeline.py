@@ -117,6 +117,15 @@ async def test_a_failed_ingest_never_removes_a_book_that_exists(app: App, root: 
     assert len((await found(app, "the old text about arms")).hits) == 3
 
 
+async def test_a_failed_ingest_keeps_a_book_even_when_it_has_no_live_lesson(app: App, root: Path) -> None:
+    await ingested(app, root)
+    await app.catalog.withdraw("book", list(lessons("old")))
+    failing = FailingMethod("activate", DiskFull("No space left on the disk.")).around(app.ingestion_kit.catalog)
+    with pytest.raises(DiskFull):
+        await ingest(discover(root, book_id="book"), root, replace(app.ingestion_kit, catalog=failing))
+    assert [book.id for book in await app.catalog.books()] == ["book"]
+
+
 async def test_a_first_ingest_that_publishes_a_part_of_the_book_keeps_that_part(app: App, root: Path) -> None:
     class OneLessonEmbedder(HashingEmbedder):
         async def embed_texts(self, texts: Sequence[str]) -> list[Vector]:
