@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, Union
 
 import anyio
 from sqlalchemy import Connection, Table, exc
+from sqlalchemy.dialects import sqlite
 
 from bookwise.adapters.sql.address import Address, parse_address
 from bookwise.adapters.sql.engines import DatabaseTimeouts, Runner, make_runner
@@ -17,7 +18,6 @@ from bookwise.adapters.sql.version_check import check_known_version, stored_vers
 
 if TYPE_CHECKING:
     from sqlalchemy.dialects.postgresql import Insert as PostgresInsert
-    from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,15 +66,13 @@ class Database:
                     if attempts == _ATTEMPTS or not is_retryable(error):
                         raise
 
-    def insert_into(self, table: Table) -> Union["PostgresInsert", "SqliteInsert"]:
+    def insert_into(self, table: Table) -> Union["PostgresInsert", sqlite.Insert]:
         """An INSERT statement that supports ON CONFLICT in the dialect of this database."""
         if self.address.kind == "postgresql":
             from sqlalchemy.dialects.postgresql import insert as postgres_insert  # loads the dialect: 30 ms
 
             return postgres_insert(table)
-        from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-
-        return sqlite_insert(table)
+        return sqlite.insert(table)
 
 
 @asynccontextmanager

