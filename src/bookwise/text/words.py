@@ -24,10 +24,10 @@ forgot still already always often sometimes instead maybe perhaps able need need
 """
 STOP_WORDS = frozenset(_STOP.split())
 
-# Compared with snowballstemmer 3.1 (English): both get 81 of the 85 questions of the sample book right and refuse 149
-# of 152 off-topic questions; balanced accuracy of grounding is .859, .888, .613 with snowballstemmer and .859, .893,
-# .603 with this list. Its import takes 1.8 times as long as numpy's, because it loads all its languages, and a new word
-# takes 7 times as long. Start-up time is a feature (docs/decisions/0006), so this list stays.
+# Compared with snowballstemmer 3.1 (English). Both get 81 of the 85 questions of the sample book right and refuse 149
+# of 152 off-topic questions. The balanced accuracy of grounding is .859, .888, .613 with snowballstemmer and .859,
+# .893, .603 with this list. Importing snowballstemmer takes 1.8 times as long as importing numpy, because it loads all
+# its languages, and a new word takes 7 times as long. So this list stays: docs/decisions/0006.
 _ENDINGS = (
     ("ions", ""),
     ("ion", ""),
