@@ -31,9 +31,9 @@ async def test_a_question_about_a_removed_book_is_refused_and_not_stored(locked:
 
 
 async def test_a_reader_and_an_admin_of_another_book_remove_nothing(locked: Opened) -> None:
-    reader, stranger = await locked.key(), await locked.key("other", role="admin")
+    reader, other_admin = await locked.key(), await locked.key("other", role="admin")
     assert (await locked.client.delete(f"/books/{BOOK}", headers=reader)).status_code == 403
-    assert (await locked.client.delete(f"/books/{BOOK}", headers=stranger)).status_code == 404
+    assert (await locked.client.delete(f"/books/{BOOK}", headers=other_admin)).status_code == 404
     assert [book.id for book in await locked.service.app.catalog.books()] == [BOOK]
 
 

@@ -1,4 +1,4 @@
-"""The borders of the service: ids, limits, forms, headers, origins."""
+"""Middleware: request ids, body limits, media types, headers, origins."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from tests.support.small_book import settings_for
 pytestmark = pytest.mark.anyio
 
 PAGE = "https://book.example"
-STRANGER = "https://stranger.example"
+OTHER_ORIGIN = "https://stranger.example"
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ async def test_pages_of_a_configured_origin_may_call_and_others_may_not(small: O
 
     allowed = await small.client.options("/chat/run", headers=preflight(PAGE))
     assert allowed.headers["access-control-allow-origin"] == PAGE
-    refused = await small.client.options("/chat/run", headers=preflight(STRANGER))
+    refused = await small.client.options("/chat/run", headers=preflight(OTHER_ORIGIN))
     assert refused.status_code == 405
     assert "access-control-allow-origin" not in refused.headers
     assert (await small.client.get("/books", headers={"Origin": PAGE})).headers["access-control-allow-origin"] == PAGE
@@ -146,7 +146,7 @@ async def test_without_origins_nobody_is_allowed(empty: Opened) -> None:
     assert "access-control-allow-origin" not in answer.headers
 
 
-@pytest.mark.parametrize("headers", [{"Origin": STRANGER}, {"Host": "rebound.stranger.example:8000"}])
+@pytest.mark.parametrize("headers", [{"Origin": OTHER_ORIGIN}, {"Host": "rebound.stranger.example:8000"}])
 async def test_without_keys_a_page_on_the_internet_cannot_use_its_readers_browser(
     small: Opened, headers: dict[str, str]
 ) -> None:
@@ -160,7 +160,7 @@ async def test_without_keys_this_machine_can_use_the_service_by_any_of_its_names
 
 
 async def test_with_keys_the_service_may_have_any_name(locked: Opened) -> None:
-    headers = {**await locked.key(), "Host": "book.example", "Origin": STRANGER}
+    headers = {**await locked.key(), "Host": "book.example", "Origin": OTHER_ORIGIN}
     assert (await locked.client.get("/books", headers=headers)).status_code == 200
 
 

@@ -233,11 +233,11 @@ async def test_a_book_a_key_may_not_see_is_as_absent_as_one_that_is_not_there(tm
 
 async def test_without_a_key_nothing_is_told(tmp_path: Path, small_book: Path) -> None:
     async with talking(tmp_path, small_book) as (client, _):
-        stranger = client.with_options(api_key="wrong")
+        unauthorized = client.with_options(api_key="wrong")
         with pytest.raises(openai.AuthenticationError):
-            await said(stranger, user(SENSOR))
+            await said(unauthorized, user(SENSOR))
         with pytest.raises(openai.AuthenticationError):
-            await stranger.models.list()
+            await unauthorized.models.list()
 
 
 @asynccontextmanager

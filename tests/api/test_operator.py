@@ -1,4 +1,4 @@
-"""Errands for the operator: what they run on, what they return, and what is no errand."""
+"""Operations over HTTP: what they run on, what they return, and unknown ones."""
 
 from pathlib import Path
 from typing import Any
@@ -52,12 +52,12 @@ async def test_an_error_reaches_the_operator_as_the_core_raised_it(empty: Opened
 @pytest.mark.parametrize(
     ("name", "status"), [("Nothing", 404), ("__class__", 404), ("SearchBook", 422), ("IngestBook", 422)]
 )
-async def test_what_is_no_errand_is_refused(empty: Opened, name: str, status: int) -> None:
+async def test_an_unknown_or_malformed_operation_is_rejected(empty: Opened, name: str, status: int) -> None:
     assert (await operation(empty, name, text=["no", "text"])).status_code == status
 
 
 @pytest.mark.parametrize("kind", OPERATIONS, ids=lambda kind: kind.__name__)
-def test_every_errand_and_what_it_returns_can_travel(kind: type[Any]) -> None:
+def test_every_operation_and_its_result_can_be_sent_as_json(kind: type[Any]) -> None:
     for travels in (kind, kind.run.__annotations__["return"]):
         assert TypeAdapter(travels).json_schema()
 
@@ -68,7 +68,7 @@ def test_every_kind_of_answer_arrives_as_it_was_sent(answer: Answer) -> None:
     assert travels.validate_json(travels.dump_json(answer)) == answer
 
 
-def test_an_errand_arrives_as_it_was_sent() -> None:
+def test_an_operation_arrives_as_it_was_sent() -> None:
     wanted = SearchBook(text="ü – 机", book=None, limit=3, tier=2, levels=("A1", "B2"))
     travels = TypeAdapter(SearchBook)
     assert travels.validate_json(travels.dump_json(wanted)) == wanted

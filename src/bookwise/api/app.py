@@ -20,7 +20,7 @@ from bookwise.api.middleware.request_guard import RequestGuard
 from bookwise.api.middleware.request_log import RequestLog
 from bookwise.api.openapi import describe
 from bookwise.api.routes import books, chat, feedback, health, ingestion, openai, operator, page, search, sessions
-from bookwise.api.routes.health import Examination
+from bookwise.api.routes.health import HealthChecks
 from bookwise.api.routes.mcp import mount_mcp
 from bookwise.api.state import ServiceState, open_state
 from bookwise.api.telemetry import RequestTracing
@@ -45,7 +45,7 @@ def create_app(settings: Settings, *, open_to_anyone: bool | None = True) -> Fas
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_state(settings, open_to_anyone=open_to_anyone) as state:
             app.state.service = state
-            app.state.examination = Examination(state)
+            app.state.health_checks = HealthChecks(state)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_clean_up, state)
                 yield

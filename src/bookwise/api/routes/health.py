@@ -92,7 +92,7 @@ class InfoResponse(Shape):
     body_limit_bytes: int
 
 
-class Examination:
+class HealthChecks:
     """Checks the dependencies, and reuses recent results."""
 
     def __init__(self, state: ServiceState) -> None:
@@ -145,8 +145,8 @@ METRICS: dict[int | str, dict[str, Any]] = {
 @router.get("/health", summary="Check the service", responses=ANYWHERE | UNHEALTHY)
 async def health(request: Request, response: Response) -> HealthResponse:
     """Returns 200 when all dependencies respond, else 503. Needs no key."""
-    examination: Examination = request.app.state.examination
-    dependencies = await examination.dependencies()
+    checks: HealthChecks = request.app.state.health_checks
+    dependencies = await checks.dependencies()
     ready = all(dependency.ok for dependency in dependencies.values()) and not state_of(request).stopping.is_set()
     response.status_code = 200 if ready else 503
     return HealthResponse(live=True, ready=ready, dependencies=dependencies)
