@@ -14,7 +14,7 @@ from bookwise.domain.answers import QUESTION_MAX, Answer, EngineName, Level, Pas
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Role, Thread, ThreadMessage
 from bookwise.schemas import locations
 from bookwise.schemas.answers import GroundingReport, Outcome, summarize_answer
-from bookwise.schemas.retrieval import TOP_K_MAX, ChunkMetadata, ConfidenceMetrics, RetrievalResult, require_decision
+from bookwise.schemas.retrieval import TOP_K_MAX, ChunkMetadata, ConfidenceMetrics, RetrievalReport, require_decision
 from bookwise.schemas.wire import UUID4, SessionId, Shape, Similarity, Timestamp, UtcTime, iso, new_id, now, shortened
 
 DISPLAY_MAX = 500
@@ -25,8 +25,8 @@ __all__ = [
     "ChunkMetadata",
     "ConfidenceMetrics",
     "ConversationThread",
-    "Message",
-    "RetrievalResult",
+    "HistoryMessage",
+    "RetrievalReport",
     "Source",
 ]
 
@@ -50,11 +50,12 @@ class ChatRequest(Shape):
     def _null_means_a_new_thread(cls, value: Any) -> Any:
         return new_id() if value is None else value
 
-    def question(self, default_book_id: str) -> Question:
+    def question(self, default_book_id: str, *, default_top_k: int = 5) -> Question:
+        """The question; `default_top_k` applies, up to this face's limit, when the request names no `top_k`."""
         return Question(
             text=self.message,
             book_id=self.book_id or default_book_id,
-            top_k=self.top_k,
+            top_k=self.top_k if "top_k" in self.model_fields_set else min(default_top_k, TOP_K_MAX),
             threshold=self.similarity_threshold,
             engine=self.engine,
         )
@@ -169,7 +170,7 @@ class ChatResponse(Shape):
         )
 
 
-class Message(Shape):
+class HistoryMessage(Shape):
     """One turn of a thread."""
 
     role: Role
@@ -201,7 +202,7 @@ class ConversationThread(Shape):
     """A stored dialogue: its newest messages, in order."""
 
     thread_id: SessionId = Field(default_factory=new_id)
-    messages: tuple[Message, ...] = Field(default=(), max_length=LIVE_MESSAGES_MAX)
+    messages: tuple[HistoryMessage, ...] = Field(default=(), max_length=LIVE_MESSAGES_MAX)
     created_at: UtcTime = Field(default_factory=now)
     updated_at: UtcTime = Field(default_factory=now)
     topic_summary: str | None = Field(default=None, max_length=SUMMARY_MAX)
@@ -223,7 +224,7 @@ class ConversationThread(Shape):
     def of(cls, thread: Thread) -> Self:
         return cls(
             thread_id=thread.id,
-            messages=tuple(Message.of(message) for message in _in_time(thread.messages)),
+            messages=tuple(HistoryMessage.of(message) for message in _in_time(thread.messages)),
             created_at=thread.created_at,
             updated_at=thread.updated_at,
             topic_summary=thread.topic_summary,

@@ -76,7 +76,7 @@ class ChunkMetadata(Shape):
         )
 
 
-class RetrievalResult(Shape):
+class RetrievalReport(Shape):
     """The chunks found for a question, with the vector they were found by."""
 
     chunks: tuple[str, ...] = Field(max_length=TOP_K_MAX)

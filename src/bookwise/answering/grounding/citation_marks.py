@@ -17,7 +17,10 @@ _TITLED = re.compile(r"\[\s*sources?\s*:\s*([^\[\]\n]{1,300})\](?!\()|\(\s*sourc
 _FROM = re.compile(r"\(\s*(?:from|see|source)\s+([^()\n]{1,300})\)", re.IGNORECASE)
 _CODE_SPAN = re.compile(r"`[^`\n]*`")
 _CHAPTER = re.compile(r"^(?:chapter|lesson|module|part|section)\s+\d[\d.]*\s*[:.–—-]?\s*", re.IGNORECASE)
-_STEP = re.compile(r"\s*[›»>→/]\s*|\s+[-–—]\s+")
+_NUMBERED_PLACE = re.compile(r"(chapter|lesson)\s+(\d{1,3})", re.IGNORECASE)
+_PLACE_WORD = r"(?:chapter|lesson|module|part|section|page)"
+_PLACE_WORDS = re.compile(rf"^(?:the\s+)?{_PLACE_WORD}?\b\s*:?\s*|\s+{_PLACE_WORD}$", re.IGNORECASE)
+_STEP = re.compile(r"\s*[›»>→/]\s*|\s+[-–—]\s+|\s+in\s+(?:the\s+)?", re.IGNORECASE)
 _ROW_OF_NUMBERS = re.compile(
     r"\b(?:range|interval|list|array|vector|tensor|matrix|shape|slice|ind(?:ex|ices))\s+$", re.I
 )
@@ -127,10 +130,25 @@ def _titles(listed: str, passages: Sequence[Passage]) -> Iterator[str]:
 
 
 def _named(title: str, passages: Sequence[Passage]) -> list[Passage]:
-    """The passages a title may mean: of that section, else of that lesson."""
-    for spelling in (title, _CHAPTER.sub("", title.strip()), _STEP.split(title.strip(), maxsplit=1)[0]):
-        wanted = _plain(spelling)
-        named = [passage for passage in passages if wanted and wanted in _names(passage)]
+    """The passages a title may mean: those with that name, else those of the places it lists, as narrow as it can."""
+    if whole := _with_name(title, passages):
+        return whole
+    matches: list[Passage] = []
+    for step in _STEP.split(title.strip()):
+        found = _with_name(step, matches or passages)
+        matches = found or matches
+    return matches
+
+
+def _with_name(title: str, passages: Sequence[Passage]) -> list[Passage]:
+    """The passages whose chapter, page or section has this name, or whose chapter or lesson has this number."""
+    title = title.strip().strip("\"'“”‘’")
+    if numbered := _NUMBERED_PLACE.fullmatch(title):
+        kind, number = numbered.group(1).lower(), int(numbered.group(2))
+        return [passage for passage in passages if getattr(passage.chunk.locator, kind) == number]
+    for spelling in (title, _CHAPTER.sub("", title), _PLACE_WORDS.sub("", title)):
+        name = _plain(spelling)
+        named = [passage for passage in passages if name and name in _names(passage)]
         if named:
             return named
     return []
@@ -138,11 +156,10 @@ def _named(title: str, passages: Sequence[Passage]) -> list[Passage]:
 
 def _names(passage: Passage) -> set[str]:
     place = passage.chunk.locator
-    whole = place.page_title
+    page = place.page_title
     sections = [place.section_title or "", *place.heading_path, " ".join(place.heading_path)]
-    return {_plain(whole), *(_plain(section) for section in sections), *(_plain(f"{whole} {s}") for s in sections)} - {
-        ""
-    }
+    names = [page, *place.breadcrumb, *sections, *(f"{page} {section}" for section in sections)]
+    return {_plain(spelling) for name in names for spelling in (name, _CHAPTER.sub("", name))} - {""}
 
 
 def _plain(title: str) -> str:

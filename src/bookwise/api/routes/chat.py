@@ -125,7 +125,7 @@ async def _conversation(
             f"The engine {asked.engine!r} is not set up here.", advice=f"Use {', '.join(service.kit.engines)}."
         )
     thread = await _thread(asked, caller, service)
-    question = asked.question(thread.book_id)
+    question = asked.question(thread.book_id, default_top_k=service.settings.agent_top_k)
     asking = ChatTurn(question=question, owner=caller.owner, thread_id=thread.id, answer_id=answer_id)
     threads = service.app.threads
     talk = converse(question, thread.id, kit=service.kit, threads=threads, owner=caller.owner, answer_id=answer_id)

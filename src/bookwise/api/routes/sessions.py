@@ -9,7 +9,7 @@ from bookwise.api.auth.access import Reader
 from bookwise.api.problems import documented
 from bookwise.api.state import state_of
 from bookwise.api.strict_json import StrictRoute
-from bookwise.schemas.chat import ConversationThread, Message
+from bookwise.schemas.chat import ConversationThread, HistoryMessage
 from bookwise.schemas.wire import SessionId, Shape
 
 router = APIRouter(prefix="/session", tags=["sessions"], route_class=StrictRoute)
@@ -23,7 +23,7 @@ class HistoryResponse(Shape):
     """A part of a thread's messages, oldest first, archived ones included."""
 
     session_id: SessionId
-    messages: tuple[Message, ...]
+    messages: tuple[HistoryMessage, ...]
     total: int = Field(ge=0)
     limit: int
     offset: int = Field(description="How many older messages are left out.")
@@ -49,7 +49,7 @@ async def history(
     messages = await threads.history(session_id, owner=caller.owner, limit=MESSAGES_MAX)
     return HistoryResponse(
         session_id=session_id,
-        messages=tuple(map(Message.of, messages[offset : offset + limit])),
+        messages=tuple(map(HistoryMessage.of, messages[offset : offset + limit])),
         total=len(messages),
         limit=limit,
         offset=offset,
