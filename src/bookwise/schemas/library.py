@@ -259,11 +259,11 @@ class RetrievalContext(LibraryShape):
     def _require_consistency(self) -> Self:
         scores = [chunk.score for chunk in self.chunks]
         if scores != sorted(scores, reverse=True):
-            raise ValueError("chunks must be ordered by score")
+            raise InvalidInput("Invalid RetrievalContext: chunks must be ordered by score, best first.")
         if self.total_found < len(self.chunks):
-            raise ValueError("total_found must count at least the chunks")
+            raise InvalidInput(f"Invalid RetrievalContext: total_found is {self.total_found}, less than the chunks.")
         if self.has_relevant_results != _is_relevant(dict(self)):
-            raise ValueError("has_relevant_results must follow from the first chunk's score")
+            raise InvalidInput("Invalid RetrievalContext: has_relevant_results contradicts the first chunk's score.")
         return self
 
     @property
