@@ -182,12 +182,6 @@ def test_a_limit_from_the_environment_counts_unless_the_command_names_one(
     assert f"Turn limit reached: {answered} turns" in chat.err
 
 
-def test_the_number_of_passages_comes_from_the_environment(chat: Pipe, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGENT_TOP_K", "101")
-    assert chat(ASKS_TOPIC) == 6
-    assert "AGENT_TOP_K" in chat.err
-
-
 def test_the_sources_of_the_last_answer_are_shown_whole(chat: Pipe) -> None:
     assert chat("/sources", ASKS_TOPIC, "/sources") == 0
     assert "No answer has cited a passage yet" in chat.err

@@ -138,10 +138,10 @@ def test_the_configuration_reaches_its_bounds(changed: dict[str, Any]) -> None:
         ({"min_relevance_score": 1.01}, "min_relevance_score"),
         ({"max_conversation_turns": 0}, "max_conversation_turns"),
         ({"openai_api_key": ""}, "OPENAI_API_KEY"),
-        ({"openai_api_key": KEY[:-1]}, "not a key of OpenAI"),
-        ({"openai_api_key": "pk-" + "k" * 37}, "not a key of OpenAI"),
+        ({"openai_api_key": KEY[:-1]}, "not an OpenAI key"),
+        ({"openai_api_key": "pk-" + "k" * 37}, "not an OpenAI key"),
         ({"openai_api_key": "", "base_url": "http://localhost:8080/v1"}, "OPENAI_API_KEY"),
-        ({"openai_api_key": "mine", "base_url": "https://API.openai.com/v1/"}, "not a key of OpenAI"),
+        ({"openai_api_key": "mine", "base_url": "https://API.openai.com/v1/"}, "not an OpenAI key"),
         ({"tokens": 1}, "tokens"),
     ],
 )

@@ -186,6 +186,14 @@ def test_a_request_outside_its_limits_is_refused(field: str, value: object) -> N
 def test_a_request_becomes_a_question_of_its_book_or_else_the_default_one() -> None:
     request = ChatRequest(message="Why?", top_k=3, similarity_threshold=0.5, engine="direct")
     assert request.question("book") == Question(text="Why?", book_id="book", top_k=3, threshold=0.5, engine="direct")
+    assert request.question("book", default_top_k=7).top_k == 3
+
+
+@pytest.mark.parametrize(("configured", "read"), [(1, 1), (7, 7), (10, 10), (100, 10)])
+def test_a_request_without_top_k_reads_the_configured_number_within_the_bound_of_the_chat(
+    configured: int, read: int
+) -> None:
+    assert ChatRequest(message="Why?").question("book", default_top_k=configured).top_k == read
     assert ChatRequest(message="Why?", book_id="mine").question("book").book_id == "mine"
 
 
