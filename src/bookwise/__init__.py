@@ -46,7 +46,7 @@ _MODULES = {
     "bookwise.settings": ("Settings",),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}
-_ALIASES = {"Citation": "CitedSource"}  # the domain has a `Citation` of its own
+_ALIASES = {"Citation": "CitedSource"}  # the domain has another class named `Citation`
 
 
 def __getattr__(name: str) -> object:

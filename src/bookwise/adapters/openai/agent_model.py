@@ -132,8 +132,8 @@ def _with_valid_arguments(call: Mapping[str, Any]) -> dict[str, Any]:
 def shorter_messages(messages: Messages) -> list[dict[str, Any]]:
     """The messages without the thread before the question, and with the better half of each search's results."""
     newest = max((at for at, message in enumerate(messages) if message["role"] == "user"), default=0)
-    kept = [message for at, message in enumerate(messages) if at >= newest or message["role"] == "system"]
+    remaining = [message for at, message in enumerate(messages) if at >= newest or message["role"] == "system"]
     return [
         {**message, "content": fewer_results(message["content"])} if message["role"] == "tool" else dict(message)
-        for message in kept
+        for message in remaining
     ]
