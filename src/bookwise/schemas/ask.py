@@ -75,7 +75,9 @@ class Query(LibraryShape):
             return None
         allowed = module_names(info.context["book"] if info.context else None)
         if allowed and name not in allowed:
-            raise ValueError(f"must be one of {', '.join(sorted(allowed))}")
+            raise ValueError(
+                f"must be one of {', '.join(sorted(allowed))}; to ask another book, pass module_filter to ask()"
+            )
         return name
 
     @classmethod
