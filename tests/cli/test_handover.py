@@ -241,7 +241,7 @@ async def test_with_keys_set_up_the_operators_commands_need_none_and_their_secre
         refused = await run(data, "doctor")
         assert (refused.returncode, served.url in refused.stderr) == (4, True)
         said = served.said + "".join(served.log)
-        assert "/operator/{errand}" in said
+        assert "/operator/{operation}" in said
         assert running.secret not in said + repr(running)
 
 

@@ -72,7 +72,7 @@ class RetrievePassages:
     book: str | None
 
     async def run(self, kit: SearchKit) -> tuple[Passage, ...]:
-        from bookwise.answering.evidence.retrieve import EvidenceSearch  # 0.1 s, while the embedding model loads
+        from bookwise.answering.evidence.retrieve import EvidenceSearch  # 30 ms, while the embedding model loads
         from bookwise.answering.retrieval_tool import ToolArguments, run_retrieval_tool
 
         arguments = ToolArguments(query=self.query, top_k=self.top_k, similarity_threshold=self.similarity_threshold)

@@ -49,7 +49,7 @@ def module_names(book: Book | None) -> frozenset[str]:
     """The modules and aliases to filter by; the default book's without a book. Empty when the book lists none."""
     if book is not None:
         return frozenset(name for module in book.modules for name in (module.name, *module.aliases))
-    from bookwise.ingestion.discovery.profile import ROBOTICS_MODULES  # loads the profile reader: only for a bare Query
+    from bookwise.ingestion.discovery.profile import ROBOTICS_MODULES  # 30 ms, only for a Query with a module
 
     return frozenset(name for module in ROBOTICS_MODULES for name in (module.name, *module.aliases))
 
