@@ -233,6 +233,9 @@ class AnswerTask:
     read_section: ReadSection
     closeness: Closeness
     temperature: float = 0.0
+    max_tokens: int | None = None  #: longest answer; None: the model's own limit
+    top_k: int = 5  #: passages per search, unless the engine asks for another number
+    system_prompt: str | None = None  #: of the engine `agent`; None: the built-in one
     deadline: float  #: `anyio.current_time()` at which the caller stops waiting
 
 

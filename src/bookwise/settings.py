@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 PREFIX = "BOOKWISE_"
 OPENAI_URL = "https://api.openai.com/v1"
+ASK_TEMPERATURE = 0.1  #: of a single question, unless `temperature` is set
 COHERE_URL = "https://api.cohere.com"
 TOML_FILE = "bookwise.toml"
 TOML_TABLE = "settings"
@@ -84,6 +85,9 @@ class Settings:
         ge=0.0,
         le=1.0,
     )
+    max_tokens: int | None = _setting(
+        None, "Longest answer of the language model, in tokens. Default: the model's own limit.", ge=1, le=1_000_000
+    )
     answer_timeout_seconds: float = _setting(60.0, "Deadline of one answer, retries included.", gt=0, le=600)
     unsupported: Literal["drop", "mark"] = _setting(
         "drop", "What becomes of a model's sentence that no passage carries."
@@ -138,7 +142,11 @@ class Settings:
         "AGENT_SCORE_THRESHOLD", 0.0, "Least similarity of a retrieved chunk.", ge=0.0, le=1.0
     )
     agent_max_turns: int = _unprefixed_setting(
-        "AGENT_MAX_TURNS", 50, "Turns of a library conversation.", ge=1, le=1_000
+        "AGENT_MAX_TURNS",
+        50,
+        "Turns of a conversation that are read for a follow-up. If set, `bookwise chat` stops there (default: 20).",
+        ge=1,
+        le=1_000,
     )
     min_relevance_score: float = _unprefixed_setting(
         "MIN_RELEVANCE_SCORE", 0.3, "Similarity from which the ask face calls its confidence high.", ge=0.0, le=1.0
@@ -314,6 +322,11 @@ def _from_toml(path: Path) -> dict[str, Any]:
                 advice=f"Did you mean {_nearest(name, set(FIELDS))}?",
             )
     return dict(table)
+
+
+def is_set(field: str) -> bool:
+    """Whether the environment, `.env` or `bookwise.toml` sets this setting."""
+    return _source(field, _from_toml(Path(TOML_FILE))) != "default"
 
 
 def _source(field: str, in_toml: dict[str, Any]) -> str:

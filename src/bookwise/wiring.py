@@ -141,6 +141,8 @@ async def open_answers(settings: Settings, search: SearchKit) -> AsyncIterator[A
             rewriter=rewriter,
             unsupported=settings.unsupported,
             temperature=settings.temperature or 0.0,
+            max_tokens=settings.max_tokens,
+            max_turns=settings.agent_max_turns,
             timeout_seconds=settings.answer_timeout_seconds,
         )
 
@@ -157,7 +159,10 @@ def _engine(settings: Settings) -> EngineName:
 
 
 def _open_model(settings: Settings) -> ModelClient:
-    from bookwise.adapters.openai.client import ModelClient
+    from bookwise.adapters.openai.packages import require_packages
+
+    require_packages()
+    from bookwise.adapters.openai.client import ModelClient  # loads openai: 0.6 s
 
     key = _key(settings.openai_api_key, "OPENAI_API_KEY", f"BOOKWISE_ENGINE={settings.engine}")
     return ModelClient(key, base_url=settings.openai_base_url, model=settings.openai_model)

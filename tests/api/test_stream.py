@@ -62,6 +62,16 @@ async def last_message(opened: Opened, session_id: str) -> ThreadMessage:
     return (await opened.service.app.threads.thread(session_id)).messages[-1]
 
 
+@pytest.mark.parametrize(("more", "top_k"), [({}, 7), ({"top_k": 2}, 2)])
+async def test_the_configured_number_of_passages_is_the_default(
+    tmp_path: Path, small_book: Path, more: dict[str, int], top_k: int
+) -> None:
+    settings = replace(settings_for(tmp_path / "data"), agent_top_k=7)
+    async with http_service(settings, small_book) as opened:
+        seen = await exchange(opened.app, "/chat/stream", asked(**more))
+    assert seen.events[0].data["arguments"] == {"query": VALVE, "top_k": top_k}
+
+
 async def test_the_events_come_in_order_and_the_pieces_are_the_answer(opened: Opened) -> None:
     seen = await exchange(opened.app, "/chat/stream", asked())
     assert seen.status == 200

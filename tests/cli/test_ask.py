@@ -91,7 +91,7 @@ def test_json_is_the_public_response(shelved: CommandLine) -> None:
     assert (response.query, response.outcome, response.error) == (ASKS_TOPIC, "answered", None)
     assert [citation.page_title for citation in response.citations] == ["Topics"]
     assert shelved.json("ask", ASKS_NOTHING)["outcome"] == "refused"
-    assert len(shelved.json("ask", ASKS_TOPIC, "--top-k", "2")["sources"]) == 2  # type: ignore[arg-type]
+    assert len(shelved.json("ask", ASKS_TOPIC, "--top-k", "2")["context"]["chunks"]) == 2  # type: ignore[arg-type]
 
 
 def test_a_blocked_message_is_the_callers_fault(shelved: CommandLine) -> None:
@@ -129,8 +129,8 @@ def test_without_a_book_the_next_step_is_named(bookwise: CommandLine) -> None:
 def test_filters_reach_the_search(bookwise: CommandLine, data: Path) -> None:
     assert bookwise("ask", ASKS_TOPIC, "--module", "vla") == 2
     assert "basics, more, start" in bookwise.err
-    everything = bookwise.json("ask", "which lesson speaks of gears only")["sources"]
-    narrow = bookwise.json("ask", "which lesson speaks of gears only", "--module", "more")["sources"]
+    everything = bookwise.json("ask", "which lesson speaks of gears only")["context"]["chunks"]
+    narrow = bookwise.json("ask", "which lesson speaks of gears only", "--module", "more")["context"]["chunks"]
     assert len(everything) > len(narrow)  # type: ignore[arg-type]
 
 

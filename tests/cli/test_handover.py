@@ -21,7 +21,7 @@ from anyio.streams.text import TextReceiveStream
 
 from bookwise import __version__
 from bookwise.adapters.data_folder import RunningService, lock_data_folder, running_service, write_service_address
-from bookwise.cli.handover import _ended
+from bookwise.cli.handover import job_error
 from bookwise.domain.errors import BookwiseError, Conflict, EmbedderUnavailable, IndexUnavailable, ModelUnavailable
 from tests.support.apps import hashing_app, write_book
 from tests.support.command_line import CommandLine
@@ -241,7 +241,7 @@ async def test_with_keys_set_up_the_operators_commands_need_none_and_their_secre
         refused = await run(data, "doctor")
         assert (refused.returncode, served.url in refused.stderr) == (4, True)
         said = served.said + "".join(served.log)
-        assert "/operator/{errand}" in said
+        assert "/operator/{operation}" in said
         assert running.secret not in said + repr(running)
 
 
@@ -326,6 +326,6 @@ def test_the_next_holder_announces_nothing_of_the_one_before(tmp_path: Path) -> 
 def test_a_job_that_failed_there_fails_the_command_as_it_would_have_here(
     message: str, kind: type[BookwiseError], said: str
 ) -> None:
-    error = _ended(7, message)
+    error = job_error(7, message)
     assert type(error) is kind
     assert error.message == said

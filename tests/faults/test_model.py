@@ -15,6 +15,7 @@ from typing import Any
 import anyio
 import pytest
 
+from bookwise.adapters.openai import agent
 from bookwise.adapters.openai.agent import MAX_TURNS, AgentAnswerer
 from bookwise.adapters.openai.agent_tools import CALLS_PER_TURN
 from bookwise.adapters.openai.breaker import COOL_DOWN, FAILURES, Breaker
@@ -338,8 +339,8 @@ class TestToolArguments:  # LLM-07
             (TOOL, "", "not valid JSON"),
             (TOOL, "null", "must be a JSON object"),
             (TOOL, "[]", "must be a JSON object"),
-            (TOOL, json.dumps({"query": "Z" * 1_000_000}), "characters; at most"),
-            (TOOL, '{"query": 5}', "query must be a text"),
+            (TOOL, json.dumps({"query": "Z" * 1_000_000}), "characters; the limit is"),
+            (TOOL, '{"query": 5}', "query must be a non-empty string"),
             (TOOL, '{"query": "loops", "top_k": 99}', "top_k is 99"),
             (TOOL, '{"query": "loops", "book_id": "another"}', "Unknown arguments"),
             ("delete_book", '{"query": "loops"}', "no tool 'delete_book'"),
@@ -358,6 +359,7 @@ class TestToolArguments:  # LLM-07
         assert [query for query, *_ in book.asked] == ["loops"]
         error = json.loads(server.requests[1].json["messages"][-1]["content"])
         assert said in error["error"]
+        assert error["query"] == ("loops" if name == TOOL and '"loops"' in arguments else "")
         assert server.requests[1].body.count(b"Z") <= 200
 
     async def test_a_search_that_fails_is_told_to_the_model(self) -> None:
@@ -369,6 +371,19 @@ class TestToolArguments:  # LLM-07
         assert result.written
         told = json.loads(server.requests[1].json["messages"][-1]["content"])
         assert told == {"error": "The index is being rebuilt.", "query": "loops"}
+
+    async def test_a_search_that_takes_too_long_is_reported_with_its_query(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def hang(query: str, top_k: int, threshold: float) -> tuple[()]:
+            await anyio.sleep_forever()
+            return ()
+
+        monkeypatch.setattr(agent, "TOOL_SECONDS", 0.05)
+        async with scripted(searches("loops"), GOOD) as server, model_client(server.url) as client:
+            await outcome(AgentAnswerer(client), task(retrieve=hang))
+        error = json.loads(server.requests[1].json["messages"][-1]["content"])
+        assert ("timed out" in error["error"], error["query"]) == (True, "loops")
 
     async def test_a_search_that_hangs_ends_with_the_deadline(self) -> None:
         async def hang(query: str, top_k: int, threshold: float) -> tuple[()]:
@@ -413,7 +428,8 @@ class TestManyCalls:  # LLM-09
         assert result.searches == [f"topic {number}" for number in range(8)]
         told = [m for m in server.requests[1].json["messages"] if m["role"] == "tool"]
         assert len(told) == 50
-        assert sum("At most 8 searches" in m["content"] for m in told) == 42
+        assert sum("The limit is 8 searches" in m["content"] for m in told) == 42
+        assert json.loads(told[49]["content"])["query"] == "topic 49"
 
 
 class TestEndless:  # LLM-10

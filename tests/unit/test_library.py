@@ -1,8 +1,10 @@
 """`bookwise.ask()` and `bookwise.ask_async()`: one question in, one response out, everything else an exception."""
 
 import inspect
+import json
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from bookwise.schemas.ask import AgentResponse
 from bookwise.settings import Settings
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import chunk, says, stream
+from tests.support.serve_process import serving
 from tests.support.small_books import ASKS_NOTHING, ASKS_SERVICE, ASKS_TOPIC, MODULES, SERVICE, TOPIC, shelve
 
 pytestmark = pytest.mark.anyio
@@ -39,16 +42,23 @@ def test_importing_bookwise_loads_nothing_heavy() -> None:
     assert HEAVY.isdisjoint(loaded)
 
 
-def test_the_package_offers_ask_and_nothing_by_accident() -> None:
-    assert set(bookwise.__all__) == {"ask", "ask_async"}
-    assert callable(bookwise.ask)
+def test_the_package_offers_its_public_objects_and_nothing_by_accident() -> None:
+    assert {
+        "AgentConfig", "AgentResponse", "Citation", "CitedSource", "Conversation", "Message", "Query",
+        "RetrievalContext", "RetrievalResult", "ValidationResult", "ask", "ask_async", "execute_retrieval_tool",
+        "retrieve_documentation",
+    } <= set(bookwise.__all__)  # fmt: skip
+    for name in bookwise.__all__:
+        assert getattr(bookwise, name) is not None
+    assert bookwise.Citation is bookwise.CitedSource
+    assert set(bookwise.__all__) <= set(dir(bookwise))
     with pytest.raises(AttributeError, match="nonsense"):
         bookwise.nonsense  # noqa: B018 - the access is the test
 
 
 def test_both_faces_take_the_same_arguments() -> None:
     assert inspect.signature(bookwise.ask) == inspect.signature(bookwise.ask_async)
-    assert [p.default for p in inspect.signature(bookwise.ask).parameters.values()][1:3] == [5, None]
+    assert [p.default for p in inspect.signature(bookwise.ask).parameters.values()][1:3] == [None, None]
 
 
 async def test_an_answer_cites_the_lesson_that_gives_it(shelved: Settings) -> None:
@@ -80,8 +90,9 @@ def test_ask_finds_its_settings_in_the_environment(tmp_path: Path, monkeypatch: 
 
 
 async def test_inside_an_event_loop_ask_names_the_one_to_await(shelved: Settings) -> None:
-    with pytest.raises(InvalidInput, match="ask_async"):
+    with pytest.raises(InvalidInput, match="event loop") as raised:
         bookwise.ask(ASKS_TOPIC, settings=shelved)
+    assert "ask_async" in raised.value.advice
     in_a_thread = await anyio.to_thread.run_sync(lambda: bookwise.ask(ASKS_TOPIC, settings=shelved))
     assert TOPIC in in_a_thread.answer
 
@@ -119,7 +130,7 @@ async def test_what_cannot_be_asked_is_raised(
 
 
 async def test_a_hundred_passages_may_be_read(shelved: Settings) -> None:
-    assert len((await bookwise.ask_async(ASKS_TOPIC, 100, settings=shelved)).sources) == 6
+    assert len((await bookwise.ask_async(ASKS_TOPIC, 100, settings=shelved)).context.chunks) == 6  # type: ignore[union-attr]
 
 
 async def test_without_a_book_the_next_step_is_named(tmp_path: Path) -> None:
@@ -148,6 +159,8 @@ async def test_a_module_must_be_one_of_the_book_or_an_alias(tmp_path: Path) -> N
     by_name = await bookwise.ask_async(ASKS_TOPIC, module_filter="basics", settings=settings)
     by_alias = await bookwise.ask_async(ASKS_TOPIC, module_filter="start", settings=settings)
     assert by_name.sources == by_alias.sources
+    assert by_alias.context is not None
+    assert by_alias.context.filter_applied == "start"
 
 
 async def test_a_book_that_lists_no_modules_takes_any_name(shelved: Settings) -> None:
@@ -155,15 +168,176 @@ async def test_a_book_that_lists_no_modules_takes_any_name(shelved: Settings) ->
     assert (response.outcome, response.reason, response.confidence) == ("refused", "nothing-found", "none")
 
 
-async def test_a_follow_up_is_read_with_its_history(shelved: Settings) -> None:
-    now = datetime.now(UTC)
-    said = (("user", "What is a service?"), ("assistant", f"{SERVICE} [1]"))
-    history = [ThreadMessage(role=role, content=text, timestamp=now) for role, text in said]  # type: ignore[arg-type]
-    follow_up = "How does it answer a request?"
-    alone = await bookwise.ask_async(follow_up, settings=shelved)
-    in_thread = await bookwise.ask_async(follow_up, settings=shelved, history=history)
-    assert in_thread.sources[0].page_title == "Services"
-    assert in_thread.sources[0].score > alone.sources[0].score
+FOLLOW_UP = "How does it answer a request?"
+NOW = datetime.now(UTC)
+TURNS = [bookwise.Message("user", "What is a service?"), bookwise.Message("assistant", f"{SERVICE} [1]")]
+CALL = {"id": "call_1", "type": "function", "function": {"name": "retrieve_documentation", "arguments": "{}"}}
+CONVERSATION = [
+    bookwise.Message("system", "Answer from the book."),
+    TURNS[0],
+    bookwise.Message("assistant", "", tool_calls=[CALL]),
+    bookwise.Message("tool", "{}", tool_call_id="call_1"),
+    TURNS[1],
+]
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        [ThreadMessage(role=turn.role, content=turn.content, timestamp=NOW) for turn in TURNS],  # type: ignore[arg-type]
+        TURNS,
+        bookwise.Conversation(messages=CONVERSATION),
+        bookwise.Conversation(messages=[*CONVERSATION, bookwise.Message("user", FOLLOW_UP)]),
+        bookwise.ConversationState(messages=CONVERSATION),
+    ],
+)
+async def test_a_follow_up_is_read_with_its_history(shelved: Settings, history: Any) -> None:
+    alone = await bookwise.ask_async(FOLLOW_UP, settings=shelved)
+    in_thread = await bookwise.ask_async(FOLLOW_UP, settings=shelved, history=history)
+    assert alone.context is not None
+    assert in_thread.context is not None
+    assert in_thread.context.chunks[0].page_title == "Services"
+    assert in_thread.context.chunks[0].score > alone.context.chunks[0].score
+
+
+async def test_turns_before_the_newest_agent_max_turns_are_not_read(shelved: Settings) -> None:
+    later = [bookwise.Message("user", "Thanks!"), bookwise.Message("assistant", "You are welcome.")]
+    history = [*TURNS, *later]
+    within = await bookwise.ask_async(FOLLOW_UP, settings=replace(shelved, agent_max_turns=2), history=history)
+    beyond = await bookwise.ask_async(FOLLOW_UP, settings=replace(shelved, agent_max_turns=1), history=history)
+    assert within.context is not None
+    assert beyond.context is not None
+    assert within.context.query != FOLLOW_UP
+    assert beyond.context.query == FOLLOW_UP
+
+
+async def test_a_query_is_a_question_with_its_module_and_its_number_of_passages(tmp_path: Path) -> None:
+    settings = await shelve(tmp_path / "data", tmp_path / "book")
+    response = await bookwise.ask_async(bookwise.Query(text=ASKS_TOPIC, top_k=4), settings=settings)
+    assert (response.query, response.outcome, response.retrieval_count) == (ASKS_TOPIC, "answered", 4)
+    narrow = await bookwise.ask_async(bookwise.Query(text=ASKS_TOPIC, module_filter="vla"), settings=settings)
+    assert (narrow.outcome, narrow.reason) == ("refused", "nothing-found")
+
+
+@pytest.mark.parametrize(
+    ("query", "top_k", "read"),
+    [
+        (ASKS_TOPIC, None, 3),
+        (ASKS_TOPIC, 4, 4),
+        (bookwise.Query(text=ASKS_TOPIC), None, 3),
+        (bookwise.Query(text=ASKS_TOPIC, top_k=5), None, 5),
+        (bookwise.Query(text=ASKS_TOPIC, top_k=5), 6, 6),
+    ],
+)
+async def test_agent_top_k_is_the_number_of_passages_where_the_question_names_none(
+    shelved: Settings, query: Any, top_k: int | None, read: int
+) -> None:
+    response = await bookwise.ask_async(query, top_k, settings=replace(shelved, agent_top_k=3))
+    assert response.retrieval_count == read
+
+
+async def test_a_configuration_can_take_the_place_of_the_settings(
+    shelved: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
+    async with scripted(says(f"{TOPIC} [1]")) as server:
+        config = bookwise.AgentConfig(
+            model="mine", temperature=0.3, max_tokens=77, top_k=3, openai_api_key="any", base_url=f"{server.url}/v1"
+        )
+        response = await bookwise.ask_async(ASKS_TOPIC, settings=config, data_dir=shelved.data_dir)
+    sent = server.requests[0].json
+    assert (sent["model"], sent["temperature"], sent["max_tokens"]) == ("mine", 0.3, 77)
+    assert (response.model, response.retrieval_count, response.tokens_used) == ("mine", 3, 18)
+
+
+async def test_the_system_prompt_of_a_configuration_is_the_agents(
+    shelved: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
+    async with scripted(says(f"{TOPIC} [1]")) as server:
+        config = bookwise.AgentConfig(system_prompt="In verse.", openai_api_key="any", base_url=f"{server.url}/v1")
+        await bookwise.ask_async(ASKS_TOPIC, engine="agent", settings=config, data_dir=shelved.data_dir)
+    assert server.requests[0].json["messages"][0]["content"].startswith("In verse.")
+
+
+async def test_a_response_is_shown_with_its_sources(shelved: Settings) -> None:
+    response = await bookwise.ask_async(ASKS_TOPIC, settings=shelved)
+    assert response.format_with_sources().startswith(f"{response.content}\n\n---\n**Sources:**\n[1] topics.md (score:")
+    assert response.context is not None
+    assert response.context.format_for_agent().startswith("[1] Source: topics.md\n")
+
+
+def test_the_retrieval_tool_finds_passages(tmp_path: Path) -> None:
+    settings = anyio.run(shelve, tmp_path / "data", tmp_path / "book")
+    context = bookwise.retrieve_documentation(ASKS_TOPIC, 2, settings=settings)
+    assert isinstance(context, bookwise.RetrievalContext)
+    assert (context.query, len(context.chunks), context.chunks[0].page_title) == (ASKS_TOPIC, 2, "Topics")
+    assert context.query_time_ms > 0
+    assert bookwise.retrieve_documentation(ASKS_TOPIC, 5, 0.99, settings=settings).total_found <= 1
+    with pytest.raises(InvalidInput, match="top_k is 21"):
+        bookwise.retrieve_documentation(ASKS_TOPIC, 21, settings=settings)
+
+
+def test_the_retrieval_tool_answers_a_model_in_json(tmp_path: Path) -> None:
+    settings = anyio.run(shelve, tmp_path / "data", tmp_path / "book")
+    found = json.loads(bookwise.execute_retrieval_tool(ASKS_TOPIC, top_k=2, settings=settings))
+    assert (found["total_results"], found["query"]) == (2, ASKS_TOPIC)
+    first = found["results"][0]
+    assert (first["page_title"], first["source_url"], first["rank"]) == ("Topics", "topics.md", 1)
+    assert TOPIC in first["chunk_text"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"query": " "}, "query must be"),
+        ({"query": "xy"}, "3 characters"),
+        ({"query": "x" * 1001}, "1,000"),
+        ({"query": 5}, "query must be"),
+        ({"top_k": 0}, "top_k is 0"),
+        ({"top_k": 21}, "top_k is 21"),
+        ({"similarity_threshold": 1.1}, "similarity_threshold is 1.1"),
+    ],
+)
+def test_wrong_arguments_of_the_tool_are_an_error_for_the_model(
+    tmp_path: Path, arguments: dict[str, Any], said: str
+) -> None:
+    settings = anyio.run(shelve, tmp_path / "data", tmp_path / "book")
+    error = json.loads(bookwise.execute_retrieval_tool(**{"query": ASKS_TOPIC, **arguments}, settings=settings))
+    assert set(error) == {"error", "query"}
+    assert said in error["error"]
+    asked = arguments.get("query", ASKS_TOPIC)
+    assert error["query"] == (f"{asked[:200]}…" if len(str(asked)) > 200 else asked if isinstance(asked, str) else "")
+
+
+def test_other_failures_of_the_tool_are_raised(tmp_path: Path) -> None:
+    settings = anyio.run(shelve, tmp_path / "data", tmp_path / "book")
+    with pytest.raises(NotFound, match="ghost"):
+        bookwise.execute_retrieval_tool(ASKS_TOPIC, book="ghost", settings=settings)
+    with lock_data_folder(settings.data_dir), pytest.raises(DataFolderBusy):
+        bookwise.execute_retrieval_tool(ASKS_TOPIC, settings=settings)
+
+
+async def test_inside_an_event_loop_the_tool_names_what_to_do(shelved: Settings) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        bookwise.retrieve_documentation(ASKS_TOPIC, settings=shelved)
+    assert "to_thread" in raised.value.advice
+
+
+@pytest.mark.slow
+async def test_beside_a_running_service_the_service_answers(tmp_path: Path) -> None:
+    settings = await shelve(tmp_path / "data", tmp_path / "book")
+    alone = await bookwise.ask_async(FOLLOW_UP, settings=settings, history=TURNS)
+    async with serving(settings.data_dir, BOOKWISE_EMBEDDER="hashing"):
+        beside = await bookwise.ask_async(FOLLOW_UP, settings=settings, history=TURNS)
+        found = await anyio.to_thread.run_sync(lambda: bookwise.retrieve_documentation(ASKS_TOPIC, settings=settings))
+        with pytest.raises(NotFound, match="ghost"):
+            await bookwise.ask_async(ASKS_TOPIC, book="ghost", settings=settings)
+    assert (beside.answer, beside.sources, beside.confidence) == (alone.answer, alone.sources, alone.confidence)
+    assert beside.context is not None
+    assert alone.context is not None
+    assert beside.context.chunks == alone.context.chunks
+    assert found.chunks[0].page_title == "Topics"
 
 
 async def test_two_questions_at_once_cannot_share_the_folder(shelved: Settings) -> None:

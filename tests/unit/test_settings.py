@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bookwise.domain.errors import Misconfigured
-from bookwise.settings import FIELDS, Settings, env_name, load_settings, show
+from bookwise.settings import FIELDS, Settings, env_name, is_set, load_settings, show
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +27,18 @@ def test_defaults_need_no_configuration() -> None:
     assert (settings.agent_top_k, settings.agent_score_threshold, settings.agent_max_turns) == (5, 0.0, 50)
     assert settings.min_relevance_score == 0.3
     assert settings.openai_model == "gpt-4o-mini"
+
+
+def test_a_setting_counts_as_set_wherever_it_is_written(clean_place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert not is_set("agent_max_turns")
+    (clean_place / "bookwise.toml").write_text("[settings]\nagent_max_turns = 50\n")
+    assert is_set("agent_max_turns"), "also with the value of the default"
+    assert not is_set("agent_top_k")
+    (clean_place / ".env").write_text("AGENT_TOP_K=5\n")
+    assert is_set("agent_top_k")
+    monkeypatch.setenv("BOOKWISE_MAX_TOKENS", "300")
+    assert is_set("max_tokens")
+    assert load_settings().max_tokens == 300
 
 
 def test_every_default_keeps_the_limits_of_its_setting() -> None:

@@ -53,6 +53,9 @@ class AskKit:
     rewriter: Rewriter | None = None
     unsupported: UnsupportedPolicy = "drop"
     temperature: float = 0.0
+    max_tokens: int | None = None
+    max_turns: int = 50  #: newest turns of a thread that are read
+    system_prompt: str | None = None  #: of the engine `agent`; None: the built-in one
     timeout_seconds: float = 60.0
 
     def engine_for(self, question: Question) -> Answerer:
@@ -94,7 +97,7 @@ class AnswerRun:
     def __init__(self, question: Question, kit: AskKit, history: Sequence[ThreadMessage]) -> None:
         self._question = question
         self._kit = kit
-        self._history = tuple(history)
+        self._history = tuple(history)[-2 * kit.max_turns :]
         self._engine = kit.engine_for(question)
         self._search = EvidenceSearch(question=question, kit=kit.search)
         self._deadline = anyio.current_time() + kit.timeout_seconds
@@ -144,6 +147,9 @@ class AnswerRun:
             read_section=self._search.section_text,
             closeness=self._search.closeness,
             temperature=self._kit.temperature,
+            max_tokens=self._kit.max_tokens,
+            top_k=self._question.top_k,
+            system_prompt=self._kit.system_prompt,
             deadline=self._deadline,
         )
         draft = AnswerDraft(engine=self._engine.name)

@@ -1,4 +1,4 @@
-"""`chat`: question after question, from a terminal or a pipe, each answered from the book and what was said before."""
+"""`chat`: questions from a terminal or a pipe, answered from the book with the conversation as context."""
 
 import gc
 import re
@@ -36,7 +36,7 @@ from bookwise.ports import ThreadStore
 from bookwise.retrieval import read
 from bookwise.schemas.agent import TURNS_MAX
 from bookwise.schemas.answers import summarize_answer
-from bookwise.settings import Settings
+from bookwise.settings import Settings, is_set
 from bookwise.wiring import open_answers, open_app, open_search
 
 PROMPT = "> "
@@ -45,12 +45,12 @@ HISTORY_LINES = 1000
 COMMAND = re.compile(r"/(\w+)(?:\s+(\S+))?\s*")  #: a longer line that begins with a slash is a question
 
 HELP = """\
-Ask anything about the book; a follow-up may lean on what was said before. Commands:
-  /sources     the passages behind the last answer, whole
-  /lesson [n]  the whole lesson cited as [n]
-  /new         begin anew, without what was said before
-  /help        this text
-  /quit        leave (so do Ctrl-D and Ctrl-C); Ctrl-C while an answer is written stops that answer"""
+Ask anything about the book. Follow-up questions may refer to earlier ones. Commands:
+  /sources     show the full passages behind the last answer
+  /lesson [n]  show the whole lesson cited as [n]
+  /new         start a new conversation
+  /help        show this text
+  /quit        leave (also Ctrl-D and Ctrl-C); while an answer is written, Ctrl-C stops that answer"""
 
 
 def add_to(app: typer.Typer) -> None:
@@ -62,43 +62,47 @@ def chat(  # noqa: PLR0913 - one parameter per option
     book: BookOption = None,
     module: ModuleOption = None,
     engine: EngineOption = None,
-    max_turns: Annotated[int, typer.Option(min=1, help="Questions before the chat must begin anew.")] = TURNS_MAX,
-    save: Annotated[bool, typer.Option("--save", help="Keep the thread, to resume it later.")] = False,
-    resume: Annotated[
-        str | None, typer.Option(metavar="ID", help="Go on with a kept thread; goes on keeping it.")
+    max_turns: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help=f"Turns before a new conversation must start (default: AGENT_MAX_TURNS or {TURNS_MAX})."
+        ),
     ] = None,
+    save: Annotated[bool, typer.Option("--save", help="Save the thread, to resume it later.")] = False,
+    resume: Annotated[str | None, typer.Option(metavar="ID", help="Resume a saved thread and keep saving it.")] = None,
 ) -> None:
-    """Talk with the book. Nothing is kept unless you say so; piped input is one question per line."""
+    """Chat with the book. Nothing is stored without --save; piped input is one question per line."""
     gc.enable()  # off since the start of the program; a chat is long enough to need it
     settings = settings_for(settings_of(ctx), engine=engine)
-    keeps = save or resume is not None
+    limit = max_turns or (settings.agent_max_turns if is_set("agent_max_turns") else TURNS_MAX)
+    is_stored = save or resume is not None
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(_opened(settings, keeps)) as (kit, threads),
+        portal.wrap_async_context_manager(_open(settings, is_stored)) as (kit, threads),
     ):
-        memory = StoredHistory(kit, threads) if threads else InMemoryHistory(kit)
-        if isinstance(memory, StoredHistory) and resume is not None:
-            book = _resumed(portal.call(memory.resume, resume), book)
-        about = portal.call(book_for, kit.search.catalog, book, module)
-        asked = partial(
+        history = StoredHistory(kit, threads, max_turns=limit) if threads else InMemoryHistory(kit, max_turns=limit)
+        if isinstance(history, StoredHistory) and resume is not None:
+            book = _resume(portal.call(history.resume, resume), book)
+        subject = portal.call(book_for, kit.search.catalog, book, module)
+        question = partial(
             Question,
-            book_id=about.id,
+            book_id=subject.id,
             module=module,
             top_k=settings.agent_top_k,
             threshold=settings.agent_score_threshold,
         )
-        talk = ChatLoop(portal, kit, memory, asked, max_turns)
+        loop = ChatLoop(portal, kit, history, question)
         if _is_interactive():
-            _note(f"{about.title}: ask, or /help.")
-        with _readline(settings.data_dir / HISTORY_FILE if keeps else None):
-            talk.run(_lines())
-        _say_goodbye(memory, ctx)
+            _note(f"{subject.title}: ask a question, or type /help.")
+        with _readline(settings.data_dir / HISTORY_FILE if is_stored else None):
+            loop.run(_lines())
+        _show_thread_id(history, ctx)
 
 
 @asynccontextmanager
-async def _opened(settings: Settings, keeps: bool) -> AsyncIterator[tuple[AskKit, ThreadStore | None]]:
-    """What answers, and where threads are kept when they are."""
-    if keeps:
+async def _open(settings: Settings, is_stored: bool) -> AsyncIterator[tuple[AskKit, ThreadStore | None]]:
+    """The kit that answers, and the thread store when the chat is saved."""
+    if is_stored:
         async with open_app(settings) as app, open_answers(settings, app.search_kit) as kit:
             yield kit, app.threads
     else:
@@ -106,26 +110,24 @@ async def _opened(settings: Settings, keeps: bool) -> AsyncIterator[tuple[AskKit
             yield kit, None
 
 
-class Ask(Protocol):
-    """Turns a line into a question of this chat's book."""
+class MakeQuestion(Protocol):
+    """Turns a line into a question about this chat's book."""
 
     def __call__(self, *, text: str) -> Question: ...
 
 
 class ChatLoop:
-    """Lines in, answers out. The event loop runs in a thread of its own, so that Ctrl-C reaches the one that reads."""
+    """Lines in, answers out. The event loop runs in another thread, so that Ctrl-C reaches the one that reads."""
 
-    def __init__(self, portal: BlockingPortal, kit: AskKit, memory: ChatHistory, question: Ask, max_turns: int) -> None:
-        self._portal, self._kit, self._memory, self._question = portal, kit, memory, question
-        self._max_turns = max_turns
-        self._turns = 0
+    def __init__(self, portal: BlockingPortal, kit: AskKit, history: ChatHistory, question: MakeQuestion) -> None:
+        self._portal, self._kit, self._history, self._question = portal, kit, history, question
         self._last: Answer | None = None
-        self._paper: AnswerWriter = answer_writer()
+        self._writer: AnswerWriter = answer_writer()
 
     def run(self, lines: Iterator[str]) -> None:
         for line in lines:
             try:
-                if not self._went_on(line.strip()):
+                if not self._run_line(line.strip()):
                     return
             except KeyboardInterrupt:
                 if not _is_interactive():
@@ -136,8 +138,8 @@ class ChatLoop:
                     raise
                 _note(f"{error.message} {error.advice}")
 
-    def _went_on(self, line: str) -> bool:
-        """Whether the chat goes on after this line."""
+    def _run_line(self, line: str) -> bool:
+        """Answers a question or runs a command; False ends the chat."""
         command = COMMAND.fullmatch(line)
         if command is None:
             if line:
@@ -150,40 +152,39 @@ class ChatLoop:
             case "help":
                 _note(HELP)
             case "new":
-                self._begin_anew()
+                self._start_new()
             case "sources":
                 self._show_passages()
             case "lesson":
                 self._read_lesson(argument)
             case _:
-                _note(f"There is no command /{name}; /help lists them. A question needs more than one word after a /.")
+                _note(f"Unknown command /{name}. Type /help for the list. A question after / needs several words.")
         return True
 
     def _ask(self, text: str) -> None:
-        if self._turns >= self._max_turns:
+        state = self._history.state
+        if state.is_full:
             _note(
-                f"This chat has had its {self._max_turns} questions, so this one is not answered."
-                " Begin anew with /new, or allow more with `bookwise chat --max-turns N`."
+                f"Turn limit reached: {state.max_turns} turns. The question was not answered."
+                " Start a new conversation with /new, or allow more turns with `bookwise chat --max-turns N`."
             )
             return
-        question = self._question(text=text)
-        self._turns += 1
-        self._last = answer = self._answer(question)
+        self._last = answer = self._answer(self._question(text=text))
         if answer is None:
             _note("Stopped.")
             return
-        told, on = summarize_answer(answer), self._paper
-        write_notes(told, on)
-        write_sources_briefly(told, on)
-        on.line(f"{summary(told)}\n", style="dim")
+        account, writer = summarize_answer(answer), self._writer
+        write_notes(account, writer)
+        write_sources_briefly(account, writer)
+        writer.line(f"{summary(account)}\n", style="dim")
 
     def _answer(self, question: Question) -> Answer | None:
-        """The answer, written while it came in; None when it was stopped."""
+        """The answer, shown while it is written; None when it was stopped."""
         scope = self._portal.call(CancelScope)
 
         async def write() -> Answer | None:
             with scope:
-                return await followed(self._memory.answer(question), self._paper)
+                return await followed(self._history.answer(question), self._writer)
             return None
 
         writing = self._portal.start_task_soon(write)
@@ -191,41 +192,41 @@ class ChatLoop:
             return writing.result()
         except KeyboardInterrupt:
             self._portal.call(scope.cancel)
-            writing.result()  # what was said so far is still being remembered
+            writing.result()  # waits until the text so far is kept
             if not _is_interactive():
                 raise
             return None
 
-    def _begin_anew(self) -> None:
-        if isinstance(self._memory, StoredHistory) and self._memory.thread_id is not None:
-            _note(f"Saved as {self._memory.thread_id}.")
-        self._memory.forget()
-        self._turns, self._last = 0, None
-        _note("A new thread: what was said before is left behind.")
+    def _start_new(self) -> None:
+        if isinstance(self._history, StoredHistory) and self._history.thread_id is not None:
+            _note(f"Saved as {self._history.thread_id}.")
+        self._history.forget()
+        self._last = None
+        _note("Started a new thread. Earlier messages are no longer used.")
 
     def _show_passages(self) -> None:
-        passages = self._shown
+        passages = self._passages
         if not passages:
-            _note("No answer has named a passage yet.")
+            _note("No answer has cited a passage yet.")
         for passage in passages:
             where = passage.chunk.locator
-            self._paper.line(f"[{passage.number}] {title(passage)}  similarity {passage.score:.2f}", style="bold")
-            self._paper.line(where.url or where.source_file, style="cyan", link=where.url)
-            self._paper.passage(passage.chunk.text)
+            self._writer.line(f"[{passage.number}] {title(passage)}  similarity {passage.score:.2f}", style="bold")
+            self._writer.line(where.url or where.source_file, style="cyan", link=where.url)
+            self._writer.passage(passage.chunk.text)
 
     def _read_lesson(self, number: str | None) -> None:
-        by_number = {str(passage.number): passage for passage in self._shown}
+        by_number = {str(passage.number): passage for passage in self._passages}
         passage = by_number.get(number or next(iter(by_number), ""))
         if passage is None:
-            named = ", ".join(by_number) or "none yet"
-            _note(f"Which lesson? The last answer named these: {named}. For example: /lesson 1")
+            numbers = ", ".join(by_number) or "none yet"
+            _note(f"Which lesson? The last answer cites: {numbers}. Example: /lesson 1")
             return
         chunk, search = passage.chunk, self._kit.search
-        whole = partial(read.lesson, index=search.index, catalog=search.catalog)
-        self._paper.passage(whole_text(self._portal.call(whole, chunk.locator.book_id, chunk.lesson_id)))
+        read_lesson = partial(read.lesson, index=search.index, catalog=search.catalog)
+        self._writer.passage(whole_text(self._portal.call(read_lesson, chunk.locator.book_id, chunk.lesson_id)))
 
     @property
-    def _shown(self) -> list[Passage]:
+    def _passages(self) -> list[Passage]:
         return list(shown_passages(summarize_answer(self._last))) if self._last else []
 
 
@@ -234,7 +235,7 @@ def _is_interactive() -> bool:
 
 
 def _lines() -> Iterator[str]:
-    """What the reader types, or the lines of a pipe."""
+    """The lines typed at the prompt, or the lines of a pipe."""
     sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]
     if not _is_interactive():
         yield from sys.stdin
@@ -250,11 +251,11 @@ def _lines() -> Iterator[str]:
 
 @contextmanager
 def _readline(file: Path | None) -> Iterator[None]:
-    """Arrow keys at the prompt; what was typed is only kept in a file when there is one."""
+    """Arrow keys at the prompt. Typed lines are saved only when a file is given."""
     if not _is_interactive():
         yield
         return
-    import readline  # takes over `input` by being imported
+    import readline  # changes `input` when it is imported
 
     if file is not None:
         with suppress(OSError):
@@ -266,23 +267,23 @@ def _readline(file: Path | None) -> Iterator[None]:
             readline.write_history_file(file)
 
 
-def _resumed(thread: Thread, book: str | None) -> str:
-    """The book of a thread, which no option can change."""
+def _resume(thread: Thread, book: str | None) -> str:
+    """The book of the thread; `InvalidInput` when `--book` names another one."""
     if book not in (None, thread.book_id):
         raise InvalidInput(f"The thread is about book {thread.book_id!r}, not {book!r}.", advice="Leave out --book.")
-    asked = [message.content for message in thread.messages if message.role == "user"]
-    if asked and _is_interactive():
-        _note(f"Your last question was: {asked[-1]}")
+    questions = [message.content for message in thread.messages if message.role == "user"]
+    if questions and _is_interactive():
+        _note(f"Your last question was: {questions[-1]}")
     return thread.book_id
 
 
-def _say_goodbye(memory: ChatHistory, ctx: typer.Context) -> None:
-    if isinstance(memory, StoredHistory) and memory.thread_id is not None:
+def _show_thread_id(history: ChatHistory, ctx: typer.Context) -> None:
+    if isinstance(history, StoredHistory) and history.thread_id is not None:
         data_dir = (ctx.obj or {}).get("data_dir")
-        where = f" --data-dir {data_dir}" if data_dir else ""
-        _note(f"Saved. Go on with:\n  bookwise{where} chat --resume {memory.thread_id}")
+        option = f" --data-dir {data_dir}" if data_dir else ""
+        _note(f"Saved. Resume with:\n  bookwise{option} chat --resume {history.thread_id}")
 
 
 def _note(text: str) -> None:
-    """What is no answer goes to stderr, where a pipe does not see it."""
+    """Writes to stderr: only answers go to stdout."""
     sys.stderr.write(printable(text) + "\n")

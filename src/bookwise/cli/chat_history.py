@@ -1,63 +1,102 @@
-"""A question of a chat → its answer's events, remembered until the chat is over or kept in the store."""
+"""A question of a chat → the events of its answer. The turn is kept in memory, and in the store with `--save`."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from bookwise.answering.ask import AskKit, ask
-from bookwise.answering.converse import assistant_message, converse, cut_off, user_message
-from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, Blocked, Question, TextDelta
-from bookwise.domain.threads import LIVE_MESSAGES_MAX, Thread, ThreadMessage, checked_thread_id
+from bookwise.answering.converse import converse
+from bookwise.domain.answers import (
+    Answer,
+    AnswerEvent,
+    AnswerFinished,
+    Blocked,
+    Evidence,
+    EvidenceFound,
+    Interrupted,
+    Question,
+    TextDelta,
+)
+from bookwise.domain.threads import LIVE_MESSAGES_MAX, Thread, checked_thread_id
 from bookwise.ports import ThreadStore
+from bookwise.schemas.agent import ConversationState
+from bookwise.schemas.library import thread_messages
 
 
 class ChatHistory(Protocol):
-    """What was said in this chat."""
+    """The turns of one chat."""
+
+    @property
+    def state(self) -> ConversationState:
+        """The conversation since the chat or `/new` began."""
 
     def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
-        """The answer's events; question and answer are remembered, also when the answer is stopped."""
+        """The events of the answer. Question and answer are kept, also when the answer is stopped."""
 
     def forget(self) -> None:
-        """Begins anew."""
+        """Starts a new conversation."""
+
+
+@dataclass(slots=True)
+class TurnRecord:
+    """One turn while it is answered."""
+
+    question: Question
+    text: str = ""
+    answer: Answer | None = None
+    evidence: list[Evidence] = field(default_factory=list)
+
+    def read(self, event: AnswerEvent) -> None:
+        match event:
+            case TextDelta():
+                self.text += event.text
+            case EvidenceFound():
+                self.evidence.append(event.evidence)
+            case AnswerFinished():
+                self.answer = event.answer
+
+    def add_to(self, state: ConversationState) -> None:
+        """Adds the turn to the conversation; a blocked question and an empty answer leave no trace."""
+        text = self.answer.text if self.answer else self.text
+        if not text.strip() or isinstance(self.answer, Blocked):
+            return
+        state.ask(self.question.text)
+        for evidence in self.evidence:
+            state.record_retrieval(evidence.passages, query=evidence.question, top_k=self.question.top_k)
+        state.answer(text, complete=self.answer is not None and not isinstance(self.answer, Interrupted))
 
 
 class InMemoryHistory:
-    """Remembers until the chat is over."""
+    """Keeps the conversation until the chat ends."""
 
-    def __init__(self, kit: AskKit) -> None:
+    def __init__(self, kit: AskKit, *, max_turns: int) -> None:
         self._kit = kit
-        self._messages: list[ThreadMessage] = []
+        self.state = ConversationState(max_turns=max_turns)
 
     async def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
-        said, answer = "", None
+        turn = TurnRecord(question)
+        history = thread_messages(self.state.messages)[-LIVE_MESSAGES_MAX:]
         try:
-            async with aclosing(ask(question, self._kit, history=self._messages)) as events:
+            async with aclosing(ask(question, self._kit, history=history)) as events:
                 async for event in events:
-                    if isinstance(event, TextDelta):
-                        said += event.text
-                    elif isinstance(event, AnswerFinished):
-                        answer = event.answer
+                    turn.read(event)
                     yield event
         finally:
-            self._remember(question, answer, said)
+            turn.add_to(self.state)
 
     def forget(self) -> None:
-        self._messages.clear()
-
-    def _remember(self, question: Question, answer: Answer | None, said: str) -> None:
-        message = assistant_message(answer) if answer else cut_off(said)
-        if message.content.strip() and not isinstance(answer, Blocked):
-            self._messages += (user_message(question.text), message)
-            del self._messages[:-LIVE_MESSAGES_MAX]
+        self.state = ConversationState(max_turns=self.state.max_turns)
 
 
 class StoredHistory:
-    """Remembers in the store, in one thread until it is told to begin anew."""
+    """Keeps the conversation in the store, in one thread until `forget` starts another."""
 
-    def __init__(self, kit: AskKit, threads: ThreadStore) -> None:
+    def __init__(self, kit: AskKit, threads: ThreadStore, *, max_turns: int) -> None:
         self._kit = kit
         self._threads = threads
-        self.thread_id: str | None = None  #: none before the first question: an empty thread is not worth keeping
+        self.thread_id: str | None = None  #: None before the first question: empty threads are not stored
+        self.state = ConversationState(max_turns=max_turns)
 
     async def resume(self, thread_id: str) -> Thread:
         thread = await self._threads.thread(checked_thread_id(thread_id))
@@ -65,11 +104,17 @@ class StoredHistory:
         return thread
 
     async def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
+        turn = TurnRecord(question)
         if self.thread_id is None:
             self.thread_id = (await self._threads.create(book_id=question.book_id)).id
-        async with aclosing(converse(question, self.thread_id, kit=self._kit, threads=self._threads)) as events:
-            async for event in events:
-                yield event
+        try:
+            async with aclosing(converse(question, self.thread_id, kit=self._kit, threads=self._threads)) as events:
+                async for event in events:
+                    turn.read(event)
+                    yield event
+        finally:
+            turn.add_to(self.state)
 
     def forget(self) -> None:
         self.thread_id = None
+        self.state = ConversationState(max_turns=self.state.max_turns)

@@ -4,6 +4,7 @@ from typing import Any
 
 from bookwise.evaluation.calibrate import CalibrationRun, Shares
 from bookwise.evaluation.metrics import Evaluation, Tally, Verdict
+from bookwise.schemas.library import RetrievalResult, ValidationResult
 
 
 def evaluation_json(run: Evaluation, *, minimum: float) -> dict[str, Any]:
@@ -24,7 +25,7 @@ def evaluation_json(run: Evaluation, *, minimum: float) -> dict[str, Any]:
             {"low": b.low, "high": b.high, "count": b.count, "mean_similarity": b.mean, "share": b.share}
             for b in run.reliability
         ],
-        "questions": [_verdict(verdict) for verdict in run.verdicts],
+        "questions": [_verdict(validation_result(verdict)) for verdict in run.verdicts],
     }
 
 
@@ -32,28 +33,55 @@ def _tally(tally: Tally) -> dict[str, Any]:
     return {"asked": tally.asked, "right": tally.right, "accuracy": tally.share}
 
 
-def _verdict(verdict: Verdict) -> dict[str, Any]:
+def validation_result(verdict: Verdict) -> ValidationResult:
+    """The verdict as the library's public object."""
     question = verdict.question
-    cited = [citation.passage.chunk.locator for citation in verdict.citations]
+    cited = enumerate(verdict.citations, 1)
+    return ValidationResult(
+        id=question.id,
+        kind=question.kind,
+        question=question.text,
+        history=tuple(question.history),
+        passed=verdict.right,
+        reason=verdict.why,
+        outcome=verdict.outcome,
+        similarity=verdict.similarity,
+        confidence=verdict.evidence.confidence.level if verdict.evidence else None,
+        lesson=question.lesson,
+        section=question.section,
+        lesson_cited=verdict.lesson_cited,
+        section_cited=verdict.section_cited,
+        lesson_found=verdict.lesson_found,
+        sources=tuple(RetrievalResult.of(c.passage, rank=rank, quote=c.quote) for rank, c in cited),
+        broken_citations=verdict.broken,
+        answer=verdict.answer.text,
+        total_time_ms=verdict.answer.meta.total_ms,
+    )
+
+
+def _verdict(result: ValidationResult) -> dict[str, Any]:
     return {
-        "id": question.id,
-        "kind": question.kind,
-        "text": question.text,
-        "history": list(question.history),
-        "right": verdict.right,
-        "why": verdict.why,
-        "outcome": verdict.outcome,
-        "similarity": verdict.similarity,
-        "level": verdict.evidence.confidence.level if verdict.evidence else None,
-        "lesson": question.lesson,
-        "section": question.section,
-        "lesson_cited": verdict.lesson_cited,
-        "section_cited": verdict.section_cited,
-        "lesson_found": verdict.lesson_found,
-        "cited": [{"source_file": where.source_file, "anchor": where.anchor, "url": where.url} for where in cited],
-        "broken_citations": list(verdict.broken),
-        "answer": verdict.answer.text,
-        "total_ms": verdict.answer.meta.total_ms,
+        "id": result.id,
+        "kind": result.kind,
+        "text": result.question,
+        "history": list(result.history),
+        "right": result.passed,
+        "why": result.reason,
+        "outcome": result.outcome,
+        "similarity": result.similarity,
+        "level": result.confidence,
+        "lesson": result.lesson,
+        "section": result.section,
+        "lesson_cited": result.lesson_cited,
+        "section_cited": result.section_cited,
+        "lesson_found": result.lesson_found,
+        "cited": [
+            {"source_file": source.metadata["source_file"], "anchor": source.metadata["anchor"], "url": source.page_url}
+            for source in result.sources
+        ],
+        "broken_citations": list(result.broken_citations),
+        "answer": result.answer,
+        "total_ms": result.total_time_ms,
     }
 
 

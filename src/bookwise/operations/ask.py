@@ -1,18 +1,36 @@
-"""One question → its answer, or the events of that answer."""
+"""One question → its answer, its events, or the passages retrieved for it."""
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bookwise.domain.answers import Answer, AnswerEvent, EngineName, Question
+from bookwise.domain.answers import Answer, AnswerEvent, EngineName, Passage, Question
+from bookwise.domain.books import Book
+from bookwise.domain.errors import InvalidInput
+from bookwise.domain.threads import ThreadMessage
+from bookwise.ports import CatalogReader
+from bookwise.retrieval.search import SearchKit
+from bookwise.retrieval.select_book import select_book
 
 if TYPE_CHECKING:
     from bookwise.answering.ask import AskKit
 
 
+async def book_for(catalog: CatalogReader, book_id: str | None, module: str | None = None) -> Book:
+    """The book a question is about; `InvalidInput` when it does not have the module."""
+    book = await select_book(catalog, book_id)
+    if module is not None:
+        from bookwise.schemas.ask import module_names  # loads pydantic: 0.1 s, only for a question with a module
+
+        allowed = module_names(book)
+        if allowed and module not in allowed:
+            raise InvalidInput(f"Book {book.id!r} has no module {module!r}; it has: {', '.join(sorted(allowed))}.")
+    return book
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskBook:
-    """One question, answered from the book."""
+    """Answers one question from the book."""
 
     text: str
     book: str | None
@@ -21,16 +39,16 @@ class AskBook:
     tier: int
     threshold: float
     engine: EngineName | None
+    history: tuple[ThreadMessage, ...] = ()
 
     async def run(self, kit: "AskKit") -> Answer:
-        from bookwise.answering.ask import final
+        from bookwise.answering.ask import final  # 0.1 s, while the embedding model loads in the background
 
         return await final(await self.events(kit))
 
     async def events(self, kit: "AskKit") -> AsyncGenerator[AnswerEvent]:
-        """The answer while it is written."""
-        from bookwise.answering.ask import ask  # after the model began to load
-        from bookwise.library import book_for
+        """The events of the answer while it is written."""
+        from bookwise.answering.ask import ask  # 0.1 s, while the embedding model loads in the background
 
         question = Question(
             text=self.text,
@@ -41,4 +59,23 @@ class AskBook:
             threshold=self.threshold,
             engine=self.engine,
         )
-        return ask(question, kit)
+        return ask(question, kit, history=self.history)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrievePassages:
+    """Runs the retrieval tool on one book: the passages found, best first."""
+
+    query: str
+    top_k: int
+    similarity_threshold: float
+    book: str | None
+
+    async def run(self, kit: SearchKit) -> tuple[Passage, ...]:
+        from bookwise.answering.evidence.retrieve import EvidenceSearch  # 30 ms, while the embedding model loads
+        from bookwise.answering.retrieval_tool import ToolArguments, run_retrieval_tool
+
+        arguments = ToolArguments(query=self.query, top_k=self.top_k, similarity_threshold=self.similarity_threshold)
+        book_id = (await book_for(kit.catalog, self.book)).id
+        question = Question(text=arguments.query, book_id=book_id, top_k=arguments.top_k)
+        return await run_retrieval_tool(arguments, EvidenceSearch(question=question, kit=kit).retrieve)

@@ -28,7 +28,7 @@ from bookwise.schemas.retrieval import (
     TOP_K_MAX,
     ChunkMetadata,
     ConfidenceMetrics,
-    RetrievalResult,
+    RetrievalReport,
     require_decision,
 )
 from bookwise.schemas.wire import (
@@ -58,8 +58,8 @@ __all__ = [
     "ChunkMetadata",
     "ConfidenceMetrics",
     "ConversationThread",
-    "Message",
-    "RetrievalResult",
+    "HistoryMessage",
+    "RetrievalReport",
     "Source",
 ]
 
@@ -108,12 +108,13 @@ class ChatRequest(Shape):
     def _new_session_for_null(cls, value: Any) -> Any:
         return new_id() if value is None else value
 
-    def question(self, default_book_id: str, *, default_threshold: float = 0.0) -> Question:
+    def question(self, default_book_id: str, *, default_threshold: float = 0.0, default_top_k: int = 5) -> Question:
+        """The question; the defaults apply where the request names no value, `default_top_k` up to this limit."""
         threshold = self.similarity_threshold
         return Question(
             text=self.message,
             book_id=self.book_id or default_book_id,
-            top_k=self.top_k,
+            top_k=self.top_k if "top_k" in self.model_fields_set else min(default_top_k, TOP_K_MAX),
             threshold=default_threshold if threshold is None else threshold,
             engine=self.engine,
         )
@@ -277,7 +278,7 @@ MESSAGES_EXAMPLE: list[dict[str, Any]] = [
 ]
 
 
-class Message(Shape):
+class HistoryMessage(Shape):
     """One message of a session."""
 
     role: Role
@@ -321,7 +322,7 @@ class ConversationThread(Shape):
     )
 
     thread_id: SessionId = Field(default_factory=new_id)
-    messages: tuple[Message, ...] = Field(default=(), max_length=LIVE_MESSAGES_MAX)
+    messages: tuple[HistoryMessage, ...] = Field(default=(), max_length=LIVE_MESSAGES_MAX)
     created_at: UtcTime = Field(default_factory=now)
     updated_at: UtcTime = Field(default_factory=now)
     topic_summary: str | None = Field(default=None, max_length=SUMMARY_MAX)
@@ -343,7 +344,7 @@ class ConversationThread(Shape):
     def of(cls, thread: Thread) -> Self:
         return cls(
             thread_id=thread.id,
-            messages=tuple(Message.of(message) for message in _in_order(thread.messages)),
+            messages=tuple(HistoryMessage.of(message) for message in _in_order(thread.messages)),
             created_at=thread.created_at,
             updated_at=thread.updated_at,
             topic_summary=thread.topic_summary,

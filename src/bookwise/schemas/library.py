@@ -1,45 +1,106 @@
-"""The public objects of the Python library: conversation, retrieval context, response with sources, configuration."""
+"""The public objects of the Python library: messages, conversations and what was retrieved for a question."""
 
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Self
+from typing import Any, Self, cast
 from uuid import UUID
 
-from bookwise.domain.answers import Answer, Evidence, Passage
-from bookwise.domain.errors import InvalidInput, Misconfigured
-from bookwise.domain.search import SEARCH_LIMIT_MAX
-from bookwise.domain.threads import Thread
-from bookwise.schemas import locations
-from bookwise.schemas.answers import summarize_answer
-from bookwise.schemas.turns import ROLES, TurnRole, require_turns
-from bookwise.schemas.wire import new_id, now
-from bookwise.settings import Settings, load_settings
+from pydantic import (
+    AliasChoices,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
-MESSAGES_MAX = 100
+from bookwise.domain.answers import Evidence, Level, Passage
+from bookwise.domain.errors import BookwiseError, InvalidInput
+from bookwise.domain.threads import Role, Thread, ThreadMessage
+from bookwise.schemas import locations
+from bookwise.schemas.answers import Outcome
+from bookwise.schemas.turns import ROLES, TurnRole, require_turns
+from bookwise.schemas.wire import Shape, Similarity, new_id, now
+
+MESSAGES_MAX = 100  #: soft limit: more are kept, with a warning
 DEFAULT_MODEL = "gpt-4o-mini"
+MIN_RELEVANCE_SCORE = 0.3
+
+
+class LibraryShape(Shape):
+    """A public object whose wrong values raise `InvalidInput`, like everything else in the library."""
+
+    model_config = ConfigDict(hide_input_in_errors=True)  # an input may hold a key
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _raise_own_error(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            raise cls._error(error) from None
+
+    @classmethod
+    def _error(cls, error: ValidationError) -> BookwiseError:
+        return InvalidInput(explain(cls.__name__, error))
+
+
+def explain(name: str, error: ValidationError) -> str:
+    """The problems of a public object on one line, without the values."""
+    problems = [
+        f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}".removeprefix(": ").replace("Value error, ", "")
+        for problem in error.errors(include_input=False, include_url=False, include_context=False)
+    ]
+    return f"Invalid {name}: {'; '.join(problems)}."
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A single message in a conversation."""
+    """One message of a conversation."""
 
     role: TurnRole
     content: str
     timestamp: datetime = field(default_factory=now)
     tool_calls: list[dict[str, Any]] | None = None
     tool_call_id: str | None = None
+    name: str | None = None  #: the tool's name, in a tool's message
+    complete: bool = True  #: False for an answer that was cut off
 
     def __post_init__(self) -> None:
         if self.role not in ROLES:
             raise InvalidInput(f"The role is {self.role!r}; allowed: {', '.join(ROLES)}.")
         if self.role == "user" and not self.content.strip():
-            raise InvalidInput("A user's message is empty.", advice="Ask something about the book.")
+            raise InvalidInput("The user message is empty.", advice="Ask something about the book.")
         if self.tool_calls and self.role != "assistant":
-            raise InvalidInput(f"Only an assistant's message has tool_calls, not one of {self.role!r}.")
+            raise InvalidInput(f"Only assistant messages may have tool_calls; the role is {self.role!r}.")
         if self.tool_call_id and self.role != "tool":
-            raise InvalidInput(f"Only a tool's message has a tool_call_id, not one of {self.role!r}.")
+            raise InvalidInput(f"Only tool messages may have a tool_call_id; the role is {self.role!r}.")
+
+    def to_openai(self) -> dict[str, Any]:
+        """The message in OpenAI's format."""
+        optional = {"tool_calls": self.tool_calls, "tool_call_id": self.tool_call_id, "name": self.name}
+        return {"role": self.role, "content": self.content} | {key: value for key, value in optional.items() if value}
+
+
+def thread_messages(messages: Sequence[Message | ThreadMessage]) -> tuple[ThreadMessage, ...]:
+    """The questions and answers of a conversation, without system messages, tool calls and tool results."""
+    return tuple(
+        message if isinstance(message, ThreadMessage) else _thread_message(message)
+        for message in messages
+        if isinstance(message, ThreadMessage) or (message.role in ("user", "assistant") and not message.tool_calls)
+    )
+
+
+def _thread_message(message: Message) -> ThreadMessage:
+    return ThreadMessage(
+        role=cast(Role, message.role),
+        content=message.content,
+        timestamp=message.timestamp,
+        complete=message.complete,
+    )
 
 
 @dataclass(slots=True)
@@ -55,171 +116,230 @@ class Conversation:
         try:
             UUID(self.id)
         except ValueError:
-            raise InvalidInput(f"The conversation's id {self.id!r} is no UUID.") from None
+            raise InvalidInput(f"The conversation id {self.id!r} is not a UUID.") from None
         require_turns(self.messages)
+        self._warn_when_long(stacklevel=4)
 
     def add_message(self, message: Message) -> None:
-        """Appends; warns, and appends all the same, when the conversation has become long."""
+        """Appends the message; warns when the conversation is past its soft limit of 100 messages."""
         require_turns([*self.messages, message])
         self.messages.append(message)
-        if len(self.messages) > MESSAGES_MAX:
-            warnings.warn(
-                f"The conversation has {len(self.messages)} messages; more than {MESSAGES_MAX} may not fit the model.",
-                stacklevel=2,
-            )
+        self._warn_when_long(stacklevel=3)
 
     def to_openai_messages(self) -> list[dict[str, Any]]:
-        """The messages as OpenAI's API takes them."""
-        return [
-            {"role": m.role, "content": m.content, **({"tool_calls": m.tool_calls} if m.tool_calls else {})}
-            for m in self.messages
-        ]
+        """The messages in OpenAI's format."""
+        return [message.to_openai() for message in self.messages]
 
     @classmethod
     def of(cls, thread: Thread, *, system_prompt: str, model: str = DEFAULT_MODEL) -> Self:
-        said = [Message(role=m.role, content=m.content, timestamp=m.timestamp) for m in thread.messages]
+        """A stored thread as a conversation."""
+        turns = [
+            Message(role=m.role, content=m.content, timestamp=m.timestamp, complete=m.complete) for m in thread.messages
+        ]
         first = Message(role="system", content=system_prompt, timestamp=thread.created_at)
-        return cls(id=thread.id, messages=[first, *said], created_at=thread.created_at, model=model)
+        return cls(id=thread.id, messages=[first, *turns], created_at=thread.created_at, model=model)
+
+    def _warn_when_long(self, *, stacklevel: int) -> None:
+        if len(self.messages) > MESSAGES_MAX:
+            warnings.warn(
+                f"The conversation has {len(self.messages)} messages; more than {MESSAGES_MAX} may not fit the model.",
+                stacklevel=stacklevel,
+            )
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievalResult:
-    """A retrieved chunk. `number` is the [n] an answer cites it by; without one its position counts."""
+def _web_address(fields: dict[str, Any]) -> str:
+    source: str = fields.get("source_url", "")
+    return source if source.startswith(("https://", "http://")) else ""
 
-    rank: int
-    score: float
-    source_url: str
-    content: str
-    number: int | None = None
+
+class RetrievalResult(LibraryShape):
+    """One retrieved chunk with its score and its place in the book."""
+
+    text: str = Field(validation_alias=AliasChoices("text", "chunk_text", "content"))
+    score: Similarity = Field(validation_alias=AliasChoices("score", "similarity_score"))
+    source_url: str = Field(
+        default="",
+        validation_alias=AliasChoices("source_url", "page_url"),
+        description="The page's address, or the file of an unpublished book.",
+    )
+    page_url: str = Field(default_factory=_web_address, description="The page's address; empty when unpublished.")
     page_title: str = ""
-    section: str | None = None
+    module_name: str = ""
+    section_heading: str | None = Field(default=None, validation_alias=AliasChoices("section_heading", "section"))
+    breadcrumb: str | None = None
+    chunk_index: int = Field(default=0, ge=0)
+    rank: int = Field(default=1, ge=1, description="Position among the results, from 1.")
+    number: int | None = Field(default=None, ge=1, description="The [n] that an answer cites it by.")
     chunk_id: str = ""
-    quote: str = ""
+    quote: str = Field(default="", description="The words of the chunk that support the answer.")
+    query_id: str = ""
+    metadata: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def chunk_text(self) -> str:
+        return self.text
+
+    @property
+    def content(self) -> str:
+        return self.text
+
+    @property
+    def similarity_score(self) -> float:
+        return self.score
+
+    @property
+    def section(self) -> str | None:
+        return self.section_heading
 
     @classmethod
-    def of(cls, passage: Passage, *, rank: int, quote: str = "") -> Self:
-        where = passage.chunk.locator
+    def of(cls, passage: Passage, *, rank: int = 1, quote: str = "", query_id: str = "") -> Self:
+        chunk, where = passage.chunk, passage.chunk.locator
         return cls(
-            rank=rank,
+            text=chunk.text,
             score=passage.score,
             source_url=locations.address(where),
-            content=passage.chunk.text,
-            number=passage.number,
+            page_url=where.url,
             page_title=where.page_title,
-            section=where.section_title,
-            chunk_id=passage.chunk.id,
+            module_name=where.module,
+            section_heading=where.section_title,
+            breadcrumb=locations.trail(where) or None,
+            chunk_index=chunk.index,
+            rank=rank,
+            number=passage.number,
+            chunk_id=chunk.id,
             quote=quote,
+            query_id=query_id,
+            metadata=_metadata(passage),
         )
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievalContext:
-    """What was retrieved for a query."""
+def _metadata(passage: Passage) -> dict[str, Any]:
+    chunk, where, audience = passage.chunk, passage.chunk.locator, passage.chunk.audience
+    return {
+        "number": passage.number,
+        "chunk_id": chunk.id,
+        "content_hash": chunk.content_hash,
+        "parent_doc_id": chunk.lesson_id,
+        "book_id": where.book_id,
+        "module": where.module,
+        "chapter": where.chapter,
+        "lesson": where.lesson,
+        "source_file": where.source_file,
+        "anchor": where.anchor,
+        "hardware_tier": audience.hardware_tier,
+        "proficiency_level": audience.proficiency_level,
+        "layer": audience.layer,
+        "cosine": passage.cosine,
+        "lexical": passage.lexical,
+    }
+
+
+def _is_relevant(fields: dict[str, Any]) -> bool:
+    chunks: Sequence[RetrievalResult] = fields.get("chunks", ())
+    return bool(chunks) and chunks[0].score >= fields.get("min_relevance_score", MIN_RELEVANCE_SCORE)
+
+
+def _count(fields: dict[str, Any]) -> int:
+    return len(fields.get("chunks", ()))
+
+
+class RetrievalContext(LibraryShape):
+    """The chunks retrieved for a query, best first."""
 
     query: str
-    results: list[RetrievalResult]
-    retrieved_at: datetime = field(default_factory=now)
-    filter_applied: str | None = None
+    chunks: tuple[RetrievalResult, ...] = Field(validation_alias=AliasChoices("chunks", "results"))
+    total_found: int = Field(default_factory=_count, ge=0)
+    query_time_ms: float = Field(default=0.0, ge=0)
+    min_relevance_score: Similarity = MIN_RELEVANCE_SCORE
+    has_relevant_results: bool = Field(default_factory=_is_relevant)
+    retrieved_at: datetime = Field(default_factory=now)
+    filter_applied: str | None = Field(default=None, description="The module the search was limited to.")
+
+    @model_validator(mode="after")
+    def _require_consistency(self) -> Self:
+        scores = [chunk.score for chunk in self.chunks]
+        if scores != sorted(scores, reverse=True):
+            raise InvalidInput("Invalid RetrievalContext: chunks must be ordered by score, best first.")
+        if self.total_found < len(self.chunks):
+            raise InvalidInput(f"Invalid RetrievalContext: total_found is {self.total_found}, less than the chunks.")
+        if self.has_relevant_results != _is_relevant(dict(self)):
+            raise InvalidInput("Invalid RetrievalContext: has_relevant_results contradicts the first chunk's score.")
+        return self
+
+    @property
+    def results(self) -> tuple[RetrievalResult, ...]:
+        return self.chunks
 
     def format_for_agent(self) -> str:
-        """The chunks as a model reads them."""
-        if not self.results:
+        """The chunks as text for a model."""
+        if not self.chunks:
             return "No relevant content found in the book."
         lines = []
-        for i, r in enumerate(self.results, 1):
-            lines.append(f"[{r.number or i}] Source: {r.source_url}")
-            lines.append(f"    Score: {r.score:.2f}")
-            lines.append(f"    Content: {r.content}")
+        for position, chunk in enumerate(self.chunks, 1):
+            lines.append(f"[{chunk.number or position}] Source: {chunk.source_url}")
+            lines.append(f"    Score: {chunk.score:.2f}")
+            lines.append(f"    Content: {chunk.text}")
             lines.append("")
         return "\n".join(lines)
 
     def format_sources_footer(self) -> str:
-        """The sources as they stand below an answer."""
-        return _footer(self.results)
+        """The sources as Markdown to put below an answer; empty without chunks."""
+        return sources_footer(self.chunks)
 
     @classmethod
-    def of(cls, evidence: Evidence, *, filter_applied: str | None = None) -> Self:
-        results = [RetrievalResult.of(passage, rank=rank) for rank, passage in enumerate(evidence.passages, 1)]
-        return cls(query=evidence.question, results=results, filter_applied=filter_applied)
+    def of(
+        cls, evidence: Evidence, *, min_relevance: float = MIN_RELEVANCE_SCORE, filter_applied: str | None = None
+    ) -> Self:
+        return cls.of_passages(
+            evidence.passages,
+            query=evidence.question,
+            query_time_ms=evidence.timings.total_ms if evidence.timings else 0.0,
+            min_relevance_score=min_relevance,
+            filter_applied=filter_applied,
+        )
+
+    @classmethod
+    def of_passages(cls, passages: Sequence[Passage], *, query: str, **fields: Any) -> Self:
+        best_first = sorted(passages, key=lambda passage: -passage.score)
+        chunks = tuple(RetrievalResult.of(passage, rank=rank) for rank, passage in enumerate(best_first, 1))
+        return cls(query=query, chunks=chunks, **fields)
 
 
-def _footer(sources: Sequence[RetrievalResult]) -> str:
+def sources_footer(sources: Sequence[RetrievalResult]) -> str:
+    """A list of sources below a rule. It begins with a line break; a blank line must come before the rule."""
     if not sources:
         return ""
     lines = ["", "---", "**Sources:**"]
-    for i, source in enumerate(sources, 1):
-        lines.append(f"[{source.number or i}] {source.source_url} (score: {source.score:.2f})")
+    for position, source in enumerate(sources, 1):
+        lines.append(f"[{source.number or position}] {source.source_url} (score: {source.score:.2f})")
     return "\n".join(lines)
 
 
-@dataclass(frozen=True, slots=True)
-class AgentResponse:
-    """An answer with the chunks it cites."""
+class ValidationResult(LibraryShape):
+    """The verdict on one validation question of a book."""
 
-    content: str
-    sources: list[RetrievalResult]
-    model: str
-    tokens_used: int
-    retrieval_count: int
-    created_at: datetime = field(default_factory=now)
+    question: str
+    kind: str = Field(description="The kind of question, such as answerable or unanswerable.")
+    passed: bool
+    reason: str = Field(default="", description="Why the answer is wrong; empty when it passed.")
+    outcome: Outcome
+    confidence: Level | None = None
+    similarity: Similarity = 0.0
+    id: str = ""
+    history: tuple[str, ...] = Field(default=(), description="The questions asked before this one.")
+    lesson: str | None = Field(default=None, description="The lesson that holds the answer.")
+    section: str | None = None
+    lesson_found: bool | None = Field(default=None, description="Whether the search found the lesson.")
+    lesson_cited: bool | None = None
+    section_cited: bool | None = None
+    sources: tuple[RetrievalResult, ...] = Field(default=(), description="The chunks that the answer cites.")
+    broken_citations: tuple[str, ...] = ()
+    answer: str = ""
+    total_time_ms: float = Field(default=0.0, ge=0)
 
-    def __post_init__(self) -> None:
-        if not self.content.strip():
-            raise InvalidInput("A response has no content.")
-        if self.tokens_used < 0:
-            raise InvalidInput(f"tokens_used is {self.tokens_used}; it must be 0 or more.")
-
-    def format_with_sources(self) -> str:
-        """The answer with its sources below."""
-        return self.content + _footer(self.sources)
-
+    @field_validator("question")
     @classmethod
-    def of(cls, answer: Answer) -> Self:
-        told = summarize_answer(answer)
-        cited = enumerate(told.citations, 1)
-        return cls(
-            content=told.text,
-            sources=[RetrievalResult.of(c.passage, rank=rank, quote=c.quote) for rank, c in cited],
-            model=told.meta.model or told.meta.engine,
-            tokens_used=told.meta.usage.total_tokens,
-            retrieval_count=len(told.passages),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class AgentConfig:
-    """How the library's agent works."""
-
-    openai_api_key: str = field(repr=False)
-    openai_model: str = DEFAULT_MODEL
-    top_k: int = 5
-    score_threshold: float = 0.0
-    max_conversation_turns: int = 50
-
-    def __post_init__(self) -> None:
-        if not self.openai_api_key:
-            raise Misconfigured("OPENAI_API_KEY is not set.", advice="Set it in the environment or in .env.")
-        if not self.openai_model.strip():
-            raise Misconfigured("The model has no name.", advice="Set OPENAI_MODEL.")
-        if not 1 <= self.top_k <= SEARCH_LIMIT_MAX:
-            raise Misconfigured(f"top_k is {self.top_k}; it must be between 1 and {SEARCH_LIMIT_MAX}.")
-        if not 0.0 <= self.score_threshold <= 1.0:
-            raise Misconfigured(f"score_threshold is {self.score_threshold}; it must be between 0 and 1.")
-        if self.max_conversation_turns < 1:
-            raise Misconfigured(f"max_conversation_turns is {self.max_conversation_turns}; it must be 1 or more.")
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        key = settings.openai_api_key
-        return cls(
-            openai_api_key=key.get_secret_value() if key else "",
-            openai_model=settings.openai_model,
-            top_k=settings.agent_top_k,
-            score_threshold=settings.agent_score_threshold,
-            max_conversation_turns=settings.agent_max_turns,
-        )
-
-    @classmethod
-    def from_env(cls) -> Self:
-        """From the environment, `.env` and `bookwise.toml`."""
-        return cls.of(load_settings())
+    def _require_question(cls, question: str) -> str:
+        if not question.strip():
+            raise ValueError("must not be empty")
+        return question

@@ -1,10 +1,10 @@
-"""Locator → the words each face has for a place in the book."""
+"""Locator → the names that each face uses for a place in the book."""
 
 from bookwise.domain.books import Locator
 
 
 def trail(where: Locator) -> str:
-    """The breadcrumb as one line; empty when the lesson stands at the top of the book."""
+    """The breadcrumb on one line; empty for a lesson at the top level of the book."""
     return " › ".join(where.breadcrumb)
 
 
@@ -17,5 +17,5 @@ def section(where: Locator) -> str:
 
 
 def address(where: Locator) -> str:
-    """The published place, or the file for a book that is not published."""
+    """The page's URL, or the source file of an unpublished book."""
     return where.url or where.source_file

@@ -89,7 +89,7 @@ class ChunkMetadata(Shape):
         )
 
 
-class RetrievalResult(Shape):
+class RetrievalReport(Shape):
     """The chunks retrieved for a question, and the query vector."""
 
     chunks: tuple[str, ...] = Field(max_length=TOP_K_MAX)

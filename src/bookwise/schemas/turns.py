@@ -1,4 +1,4 @@
-"""Roles in order → whether they take turns: one rule for every conversation shape."""
+"""Messages in order → whether their roles take turns: one rule for every conversation object."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -9,18 +9,18 @@ from bookwise.domain.errors import InvalidInput
 TurnRole: TypeAlias = Literal["system", "user", "assistant", "tool"]
 ROLES: tuple[TurnRole, ...] = ("system", "user", "assistant", "tool")
 
-_CALL = "tool call"
+_TOOL_CALL = "tool call"
 _NEXT: Mapping[str, tuple[str, ...]] = {
     "system": ("user",),
-    "user": ("assistant", _CALL),
-    _CALL: ("tool",),
-    "tool": ("tool", "assistant", _CALL),
+    "user": ("assistant", _TOOL_CALL),
+    _TOOL_CALL: ("tool",),
+    "tool": ("tool", "assistant", _TOOL_CALL),
     "assistant": ("user",),
 }
 
 
 class Turn(Protocol):
-    """What the rule needs to know of a message."""
+    """The part of a message that the rule looks at."""
 
     @property
     def role(self) -> TurnRole: ...
@@ -37,8 +37,10 @@ def require_turns(messages: Iterable[Turn]) -> None:
     for before, after in pairwise(kinds):
         if after not in _NEXT[before]:
             allowed = " or ".join(_NEXT[before])
-            raise InvalidInput(f"After {before!r} comes {allowed}, not {after!r}: user and assistant take turns.")
+            raise InvalidInput(
+                f"User and assistant must take turns: expected {allowed} after {before!r}, not {after!r}."
+            )
 
 
 def _kind(message: Turn) -> str:
-    return _CALL if message.role == "assistant" and message.tool_calls else message.role
+    return _TOOL_CALL if message.role == "assistant" and message.tool_calls else message.role

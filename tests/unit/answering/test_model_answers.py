@@ -200,7 +200,7 @@ async def test_a_key_that_is_none_of_openai_is_refused_for_its_own_endpoint_only
     short = settings_for(tmp_path / "data", openai_api_key="short-key")
     assert short.openai_base_url == OPENAI_URL
     async with asking_app(settings_for(tmp_path / "data"), small_book) as (app, _):
-        with pytest.raises(Misconfigured, match="begin with sk-"):
+        with pytest.raises(Misconfigured, match="sk- first"):
             async with open_answers(short, app.search_kit):
                 pass
         other = settings_for(tmp_path / "data", openai_api_key="short-key", openai_base_url="http://127.0.0.1:9/v1")

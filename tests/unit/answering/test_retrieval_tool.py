@@ -8,6 +8,8 @@ from bookwise.answering.retrieval_tool import (
     RETRIEVAL_TOOL,
     ToolArguments,
     fewer_results,
+    requested_query,
+    retrieval_tool,
     tool_arguments,
     tool_error,
     tool_response,
@@ -37,6 +39,30 @@ def test_arguments_left_out_or_null_have_the_defaults_of_the_schema() -> None:
     assert tool_arguments('{"query": "loops", "top_k": null, "similarity_threshold": null}') == plain
 
 
+def test_the_default_number_of_results_can_be_set() -> None:
+    assert tool_arguments('{"query": "loops"}', top_k=9).top_k == 9
+    assert tool_arguments('{"query": "loops", "top_k": null}', top_k=9).top_k == 9
+    assert tool_arguments('{"query": "loops", "top_k": 3}', top_k=9).top_k == 3
+    spec = retrieval_tool(9)["function"]["parameters"]["properties"]["top_k"]
+    assert (spec["default"], "(default: 9)" in spec["description"]) == (9, True)
+
+
+@pytest.mark.parametrize(
+    ("raw", "query"),
+    [
+        ('{"query": "loops", "top_k": 99}', "loops"),
+        ('{"query": "loops", "other": 1}', "loops"),
+        ('{"query": 5}', ""),
+        ('{"query": "loo', ""),
+        ("[" * 10_000, ""),
+        ("null", ""),
+        (json.dumps({"query": "x" * 20_000}), ""),
+    ],
+)
+def test_the_query_of_wrong_arguments_is_known_where_there_is_one(raw: str, query: str) -> None:
+    assert requested_query(raw) == query
+
+
 def test_the_bounds_of_the_arguments_are_allowed() -> None:
     for top_k in (1, 20):
         assert tool_arguments(json.dumps({"query": "loops", "top_k": top_k})).top_k == top_k
@@ -55,11 +81,11 @@ def test_the_bounds_of_the_arguments_are_allowed() -> None:
         ("[1]", "must be a JSON object"),
         ('"loops"', "must be a JSON object"),
         ("{}", "query is missing"),
-        ('{"query": null}', "query must be a text"),
-        ('{"query": ""}', "query must be a text"),
-        ('{"query": "  "}', "query must be a text"),
-        ('{"query": 5}', "query must be a text"),
-        ('{"query": ["loops"]}', "query must be a text"),
+        ('{"query": null}', "query must be a non-empty string"),
+        ('{"query": ""}', "query must be a non-empty string"),
+        ('{"query": "  "}', "query must be a non-empty string"),
+        ('{"query": 5}', "query must be a non-empty string"),
+        ('{"query": ["loops"]}', "query must be a non-empty string"),
         (json.dumps({"query": "x" * 1_001}), "1,001 characters"),
         ('{"query": "loops", "top_k": 0}', "top_k is 0"),
         ('{"query": "loops", "top_k": 21}', "top_k is 21"),
@@ -137,6 +163,7 @@ def test_nothing_found_is_an_empty_response() -> None:
 
 def test_an_error_says_what_went_wrong_and_for_which_query() -> None:
     assert json.loads(tool_error("The index is away.", "loops")) == {"error": "The index is away.", "query": "loops"}
+    assert len(json.loads(tool_error("No.", "x" * 1_000))["query"]) == 201, "a long query is cut"
 
 
 def test_a_response_can_be_halved_and_stays_one() -> None:

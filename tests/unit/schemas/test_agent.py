@@ -13,16 +13,16 @@ from bookwise.answering.prompts import AGENT_INSTRUCTIONS
 from bookwise.domain.errors import InvalidInput, Misconfigured
 from bookwise.schemas.agent import (
     RETRIEVAL_TOOL,
+    AgentConfig,
     AgentConfiguration,
     ConversationState,
-    Message,
-    RetrievalResult,
     ToolCall,
     ToolResponse,
     format_tool_response,
 )
+from bookwise.schemas.library import Message, RetrievalResult
 from bookwise.settings import FIELDS, env_name
-from tests.support.answers import THREAD_ID, URL, evidence, passage
+from tests.support.answers import THREAD_ID, evidence
 from tests.support.builders import NOON
 
 KEY = "sk-" + "k" * 37
@@ -69,69 +69,143 @@ RESPONSE = """\
   "total_results": 1,
   "query": "What are the prerequisites?"
 }"""
+
+
+def changed_result(**changed: Any) -> RetrievalResult:
+    fields = RESULT.model_dump(exclude={"text", "score"}) | {
+        "chunk_text": RESULT.text,
+        "similarity_score": RESULT.score,
+    }
+    return RetrievalResult(**fields | changed)
+
+
 QUESTION = "What are the prerequisites?"
 FOUND = ToolResponse([RESULT], 1, QUESTION)
 
 
-def test_the_configuration_needs_only_a_key() -> None:
-    config = AgentConfiguration(openai_api_key=KEY)
-    assert (config.model, config.temperature, config.max_tokens) == ("gpt-4o-mini", 0.0, None)
+def test_the_configuration_has_defaults_and_needs_no_key() -> None:
+    config = AgentConfig()
+    assert (config.model, config.openai_model, config.temperature, config.max_tokens) == (
+        "gpt-4o-mini",
+        "gpt-4o-mini",
+        0.1,
+        None,
+    )
+    assert (config.top_k, config.score_threshold, config.min_relevance_score) == (5, 0.0, 0.3)
+    assert (config.max_conversation_turns, config.openai_api_key) == (50, None)
     assert config.system_prompt == PROMPT
+    assert AgentConfiguration is AgentConfig
 
 
 @pytest.mark.parametrize(
     "changed",
-    [{"model": "gpt-4-turbo"}, {"temperature": 1.0}, {"max_tokens": 1}, {"system_prompt": "x"}],
+    [
+        {"model": "gpt-4-turbo"},
+        {"openai_model": "gpt-4-turbo"},
+        {"temperature": 0.0},
+        {"temperature": 1.0},
+        {"max_tokens": 1},
+        {"top_k": 1},
+        {"top_k": 100},
+        {"score_threshold": 1.0},
+        {"min_relevance_score": 1.0},
+        {"max_conversation_turns": 1},
+        {"system_prompt": "x"},
+        {"openai_api_key": KEY},
+    ],
 )
 def test_the_configuration_reaches_its_bounds(changed: dict[str, Any]) -> None:
-    assert AgentConfiguration(openai_api_key=KEY, **changed)
+    [(name, value)] = changed.items()
+    assert getattr(AgentConfig(**changed), name) == value
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
         ({"model": ""}, "model"),
+        ({"openai_model": " "}, "model"),
         ({"model": "gpt 4"}, "gpt 4"),
         ({"system_prompt": ""}, "prompt"),
         ({"system_prompt": " \n"}, "prompt"),
         ({"temperature": -0.01}, "temperature"),
         ({"temperature": 1.01}, "temperature"),
         ({"max_tokens": 0}, "max_tokens"),
-        ({"openai_api_key": ""}, "OPENAI_API_KEY is not set"),
-        ({"openai_api_key": KEY[:-1]}, "not a key of OpenAI"),
-        ({"openai_api_key": "pk-" + "k" * 37}, "not a key of OpenAI"),
-        ({"openai_api_key": "", "base_url": "http://localhost:8080/v1"}, "OPENAI_API_KEY is not set"),
-        ({"openai_api_key": "mine", "base_url": "https://API.openai.com/v1/"}, "not a key of OpenAI"),
+        ({"top_k": 0}, "top_k"),
+        ({"top_k": 101}, "top_k"),
+        ({"score_threshold": -0.01}, "score_threshold"),
+        ({"score_threshold": 1.01}, "score_threshold"),
+        ({"min_relevance_score": -0.01}, "min_relevance_score"),
+        ({"min_relevance_score": 1.01}, "min_relevance_score"),
+        ({"max_conversation_turns": 0}, "max_conversation_turns"),
+        ({"openai_api_key": ""}, "OPENAI_API_KEY"),
+        ({"openai_api_key": KEY[:-1]}, "not an OpenAI key"),
+        ({"openai_api_key": "pk-" + "k" * 37}, "not an OpenAI key"),
+        ({"openai_api_key": "", "base_url": "http://localhost:8080/v1"}, "OPENAI_API_KEY"),
+        ({"openai_api_key": "mine", "base_url": "https://API.openai.com/v1/"}, "not an OpenAI key"),
+        ({"tokens": 1}, "tokens"),
     ],
 )
 def test_a_configuration_outside_its_bounds_is_refused(changed: dict[str, Any], said: str) -> None:
     with pytest.raises(Misconfigured, match=said):
-        AgentConfiguration(**{"openai_api_key": KEY} | changed)
+        AgentConfig(**changed)
 
 
 def test_another_endpoint_takes_a_key_of_any_form() -> None:
-    assert (
-        AgentConfiguration(openai_api_key="mine", base_url="https://api.openai.com.example/v1").openai_api_key == "mine"
-    )
+    config = AgentConfig(openai_api_key="mine", base_url="https://api.openai.com.example/v1")
+    assert config.openai_api_key == "mine"
 
 
 def test_the_key_is_never_shown() -> None:
-    assert KEY not in repr(AgentConfiguration(openai_api_key=KEY))
-    with pytest.raises(Misconfigured) as caught:
-        AgentConfiguration(openai_api_key="pk-secret")
-    assert "pk-secret" not in caught.value.message + caught.value.advice
+    assert KEY not in repr(AgentConfig(openai_api_key=KEY))
+    for wrong in ({"openai_api_key": "pk-secret"}, {"openai_api_key": "pk-secret", "top_k": 0}):
+        with pytest.raises(Misconfigured) as caught:
+            AgentConfig(**wrong)  # type: ignore[arg-type]
+        assert "pk-secret" not in caught.value.message + caught.value.advice
 
 
-def test_the_configuration_comes_from_the_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder and an environment without settings."""
     for field in FIELDS:
         monkeypatch.delenv(env_name(field), raising=False)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(Misconfigured, match="OPENAI_API_KEY is not set"):
-        AgentConfiguration.from_env()
-    (tmp_path / ".env").write_text("OPENAI_API_KEY=mine\nOPENAI_MODEL=m\nOPENAI_BASE_URL=http://localhost:1/v1\n")
-    assert AgentConfiguration.from_env() == AgentConfiguration(
-        model="m", openai_api_key="mine", base_url="http://localhost:1/v1"
+    return tmp_path
+
+
+def test_the_configuration_comes_from_the_environment(place: Path) -> None:
+    assert AgentConfig.from_env() == AgentConfig()
+    (place / ".env").write_text(
+        "OPENAI_API_KEY=mine\nOPENAI_MODEL=m\nOPENAI_BASE_URL=http://localhost:1/v1\nAGENT_TOP_K=7\n"
+        "AGENT_SCORE_THRESHOLD=0.25\nAGENT_MAX_TURNS=9\nMIN_RELEVANCE_SCORE=0.5\nBOOKWISE_MAX_TOKENS=99\n"
+        "BOOKWISE_TEMPERATURE=0.3\n"
     )
+    assert AgentConfig.from_env() == AgentConfig(
+        model="m",
+        openai_api_key="mine",
+        base_url="http://localhost:1/v1",
+        top_k=7,
+        score_threshold=0.25,
+        max_conversation_turns=9,
+        min_relevance_score=0.5,
+        max_tokens=99,
+        temperature=0.3,
+    )
+
+
+def test_a_wrong_value_in_the_environment_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_TOP_K", "many")
+    with pytest.raises(Misconfigured, match="AGENT_TOP_K"):
+        AgentConfig.from_env()
+
+
+def test_a_configuration_overrides_only_the_settings_it_names(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_TOP_K", "7")
+    monkeypatch.setenv("OPENAI_MODEL", "other")
+    settings = AgentConfig(openai_model="mine", max_tokens=5, openai_api_key=KEY).settings()
+    assert (settings.openai_model, settings.max_tokens, settings.agent_top_k) == ("mine", 5, 7)
+    assert settings.openai_api_key is not None
+    assert settings.openai_api_key.get_secret_value() == KEY
+    assert settings.temperature is None
 
 
 def test_the_tool_is_described_to_the_model_as_agreed() -> None:
@@ -187,13 +261,9 @@ def test_a_failure_is_told_to_the_agent_with_its_query() -> None:
         ({"total_results": 0}, "total_results is 0"),
         ({"total_results": 2}, "total_results is 2"),
         ({"results": []}, "there are 0"),
-        ({"results": [replace(RESULT, chunk_text=" ")]}, "chunk_text"),
-        ({"results": [replace(RESULT, page_title="")]}, "page_title"),
-        ({"results": [replace(RESULT, source_url="")]}, "source_url"),
-        ({"results": [replace(RESULT, similarity_score=-0.01)]}, "similarity_score"),
-        ({"results": [replace(RESULT, similarity_score=1.01)]}, "similarity_score"),
-        ({"results": [replace(RESULT, similarity_score=float("nan"))]}, "similarity_score"),
-        ({"results": [replace(RESULT, rank=0)]}, "rank"),
+        ({"results": [changed_result(chunk_text=" ")]}, "chunk_text"),
+        ({"results": [changed_result(page_title="")]}, "page_title"),
+        ({"results": [changed_result(source_url="")]}, "source_url"),
     ],
 )
 def test_a_tool_response_that_breaks_a_rule_is_refused(changed: dict[str, Any], said: str) -> None:
@@ -201,27 +271,18 @@ def test_a_tool_response_that_breaks_a_rule_is_refused(changed: dict[str, Any], 
         replace(FOUND, **changed)
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [{"similarity_score": -0.01}, {"similarity_score": 1.01}, {"similarity_score": float("nan")}, {"rank": 0}],
+)
+def test_a_result_outside_its_bounds_is_refused(changed: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput, match=r"score|rank"):
+        changed_result(**changed)
+
+
 @pytest.mark.parametrize("score", [0.0, 1.0])
 def test_similarity_reaches_its_bounds(score: float) -> None:
-    assert ToolResponse([replace(RESULT, similarity_score=score)], 1, "Why?")
-
-
-def test_a_passage_becomes_a_result_with_all_it_is_known_by() -> None:
-    found = passage(4, 0.8)
-    made = RetrievalResult.of(found, rank=2, query_id="q1")
-    assert (made.query_id, made.rank, made.similarity_score, made.chunk_index) == ("q1", 2, 0.8, 0)
-    assert made.chunk_text == "Node 4 talks to other nodes over named topics."
-    assert (made.page_title, made.section_heading) == ("Nodes", "Talking")
-    assert (made.breadcrumb, made.source_url) == ("Part One › ROS 2", f"{URL}#talking")
-    expected = {"number": 4, "chunk_id": "chunk-4", "module": "main", "chapter": 1, "lesson": 1, "cosine": 0.4}
-    assert made.metadata.items() >= expected.items()
-    assert made.metadata["content_hash"] == found.chunk.content_hash
-
-
-def test_a_result_at_the_top_of_an_unpublished_book_has_no_breadcrumb_but_a_file() -> None:
-    made = RetrievalResult.of(passage(url="", breadcrumb=(), section_title=None), rank=1)
-    assert (made.breadcrumb, made.section_heading) == (None, None)
-    assert made.source_url.startswith("nodes.md")
+    assert ToolResponse([changed_result(similarity_score=score)], 1, "Why?")
 
 
 def test_passages_become_a_tool_response_ranked_from_one() -> None:
@@ -263,6 +324,7 @@ def test_a_turn_goes_from_question_over_tool_to_answer() -> None:
         "arguments": '{"query": "What are the prerequisites?", "top_k": 3, "similarity_threshold": 0.0}',
     }
     assert (result.role, result.name, result.content) == ("tool", "retrieve_documentation", RESPONSE)
+    assert result.tool_call_id == call.tool_calls[0]["id"] == "call_1"
     assert (answer.role, answer.content, answer.tool_calls) == ("assistant", "Python 3.11.", None)
     assert state.turn_count == 1
 
@@ -278,6 +340,18 @@ def test_the_history_keeps_how_well_each_retrieval_went() -> None:
     assert all(isinstance(call, ToolCall) and call.timestamp.tzinfo == UTC for call in state.retrieval_history)
 
 
+def test_a_retrieval_that_has_run_is_recorded_with_its_call() -> None:
+    state = ConversationState()
+    state.ask("Why?")
+    state.record_retrieval(evidence(0.9).passages, query="nodes " * 400, top_k=100)
+    state.answer("So", complete=False)
+    _, _, call, result, answer = state.messages
+    assert call.tool_calls is not None
+    assert '"top_k": 20' in call.tool_calls[0]["function"]["arguments"]
+    assert (json.loads(result.content)["total_results"], answer.complete) == (1, False)
+    assert [record.results_count for record in state.retrieval_history] == [1]
+
+
 def test_a_follow_up_may_be_answered_without_the_tool() -> None:
     state = ConversationState()
     for _ in range(2):
@@ -291,9 +365,9 @@ def test_a_question_past_the_last_turn_is_refused_with_what_to_do(limit: int) ->
     state = ConversationState(turn_count=limit - 1, max_turns=limit)
     state.ask("The last?")
     state.answer("Yes.")
-    with pytest.raises(InvalidInput, match=f"its {limit} turns") as caught:
+    with pytest.raises(InvalidInput, match=f"limit of {limit} turns") as caught:
         state.ask("One more?")
-    assert "new one" in caught.value.advice
+    assert "new conversation" in caught.value.advice
     assert (state.turn_count, len(state.messages)) == (limit, 3)
 
 

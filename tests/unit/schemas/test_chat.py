@@ -16,8 +16,8 @@ from bookwise.schemas.chat import (
     ChunkMetadata,
     ConfidenceMetrics,
     ConversationThread,
-    Message,
-    RetrievalResult,
+    HistoryMessage,
+    RetrievalReport,
     Source,
 )
 from bookwise.schemas.wire import iso, shortened
@@ -103,7 +103,7 @@ RETRIEVED = {
 }
 
 
-def retrieved(count: int, score: float, **other: object) -> RetrievalResult:
+def retrieved(count: int, score: float, **other: object) -> RetrievalReport:
     fields: dict[str, Any] = {
         "chunks": ["text"] * count,
         "scores": [score] * count,
@@ -112,7 +112,7 @@ def retrieved(count: int, score: float, **other: object) -> RetrievalResult:
         "has_sufficient_context": score >= 0.75 and count >= 3,
         "query_embedding": [0.5] * 1536,
     }
-    return RetrievalResult(**(fields | other))
+    return RetrievalReport(**(fields | other))
 
 
 def test_a_full_request_is_read_and_written_unchanged() -> None:
@@ -186,6 +186,14 @@ def test_a_request_outside_its_limits_is_refused(field: str, value: object) -> N
 def test_a_request_becomes_a_question_of_its_book_or_else_the_default_one() -> None:
     request = ChatRequest(message="Why?", top_k=3, similarity_threshold=0.5, engine="direct")
     assert request.question("book") == Question(text="Why?", book_id="book", top_k=3, threshold=0.5, engine="direct")
+    assert request.question("book", default_top_k=7).top_k == 3
+
+
+@pytest.mark.parametrize(("configured", "read"), [(1, 1), (7, 7), (10, 10), (100, 10)])
+def test_a_request_without_top_k_reads_the_configured_number_within_the_bound_of_the_chat(
+    configured: int, read: int
+) -> None:
+    assert ChatRequest(message="Why?").question("book", default_top_k=configured).top_k == read
     assert ChatRequest(message="Why?", book_id="mine").question("book").book_id == "mine"
 
 
@@ -467,7 +475,7 @@ def test_a_thread_that_breaks_a_rule_is_refused(changed: dict[str, object], said
 )
 def test_a_message_that_breaks_a_rule_is_refused(changed: dict[str, object], said: str) -> None:
     with pytest.raises(ValidationError, match=said):
-        Message.model_validate({"role": "user", "content": "x", "timestamp": NOON} | changed)
+        HistoryMessage.model_validate({"role": "user", "content": "x", "timestamp": NOON} | changed)
 
 
 def test_a_stored_thread_is_shown_with_its_messages() -> None:
@@ -484,7 +492,7 @@ def test_a_stored_thread_is_shown_with_its_messages() -> None:
 
 def test_an_answer_that_was_cut_off_is_marked_in_the_thread() -> None:
     stored = replace(thread("What?", "Tha").messages[1], complete=False, details={"outcome": "interrupted"})
-    written = Message.of(stored).model_dump(mode="json")
+    written = HistoryMessage.of(stored).model_dump(mode="json")
     assert (written["complete"], written["details"]) == (False, {"outcome": "interrupted"})
 
 
@@ -495,13 +503,13 @@ def test_a_clock_that_was_set_back_does_not_make_a_thread_unreadable() -> None:
 
 
 def test_a_full_retrieval_result_is_read_and_written_unchanged() -> None:
-    written = RetrievalResult.model_validate(RETRIEVED).model_dump(mode="json")
+    written = RetrievalReport.model_validate(RETRIEVED).model_dump(mode="json")
     assert {key: value for key, value in written.items() if key in RETRIEVED} == RETRIEVED
 
 
 def test_two_chunks_are_never_sufficient_however_similar() -> None:
     with pytest.raises(ValidationError, match="has_sufficient_context"):
-        RetrievalResult.model_validate(RETRIEVED | {"has_sufficient_context": True})
+        RetrievalReport.model_validate(RETRIEVED | {"has_sufficient_context": True})
 
 
 @pytest.mark.parametrize(
@@ -548,7 +556,7 @@ def test_the_average_may_differ_by_rounding() -> None:
 
 
 def test_evidence_becomes_a_retrieval_result_of_the_embedders_own_size() -> None:
-    response = RetrievalResult.of(evidence(0.8, 0.9, 0.7), query_embedding=(0.5,) * 384)
+    response = RetrievalReport.of(evidence(0.8, 0.9, 0.7), query_embedding=(0.5,) * 384)
     assert response.scores == (0.9, 0.8, 0.7)
     assert response.chunks[0] == "Node 2 talks to other nodes over named topics."
     assert response.average_score == pytest.approx(0.8)
@@ -563,7 +571,7 @@ def test_evidence_becomes_a_retrieval_result_of_the_embedders_own_size() -> None
 
 
 def test_of_more_than_ten_passages_the_best_ten_are_shown() -> None:
-    response = RetrievalResult.of(evidence(*(number / 20 for number in range(12))), query_embedding=(1.0,))
+    response = RetrievalReport.of(evidence(*(number / 20 for number in range(12))), query_embedding=(1.0,))
     assert (len(response.scores), min(response.scores)) == (10, 0.1)
 
 

@@ -1,46 +1,42 @@
 """The objects of the Python library: every rule and every format, byte for byte."""
 
 import warnings
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError
 from datetime import UTC
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from bookwise.domain.answers import Answer
-from bookwise.domain.errors import InvalidInput, Misconfigured
+from bookwise.domain.errors import InvalidInput
+from bookwise.domain.threads import ThreadMessage
 from bookwise.schemas.library import (
-    AgentConfig,
-    AgentResponse,
     Conversation,
     Message,
     RetrievalContext,
     RetrievalResult,
+    ValidationResult,
+    thread_messages,
 )
-from bookwise.settings import FIELDS, env_name
-from tests.support.answers import (
-    MADE,
-    THREAD_ID,
-    URL,
-    answered,
-    blocked,
-    evidence,
-    interrupted,
-    passage,
-    refused,
-    thread,
-)
+from tests.support.answers import THREAD_ID, URL, evidence, passage, thread
 from tests.support.builders import NOON
 
 SYSTEM = Message("system", "Answer from the book.", NOON)
 CALL = {"id": "call_1", "type": "function", "function": {"name": "retrieve_documentation", "arguments": "{}"}}
 USER = Message("user", "Why?", NOON)
 REQUEST = Message("assistant", "", NOON, tool_calls=[CALL])
-RESULT = Message("tool", "[]", NOON, tool_call_id="call_1")
+RESULT = Message("tool", "[]", NOON, tool_call_id="call_1", name="retrieve_documentation")
 ANSWER = Message("assistant", "Because.", NOON)
-RESULTS = [RetrievalResult(1, 0.912, "https://a.example/x#y", "Nodes talk."), RetrievalResult(2, 0.8, "b.md", "So.")]
+RESULTS = [
+    RetrievalResult(rank=1, score=0.912, source_url="https://a.example/x#y", content="Nodes talk."),
+    RetrievalResult(rank=2, score=0.8, source_url="b.md", content="So."),
+]
+
+
+def found(*scores: float, **other: Any) -> RetrievalContext:
+    chunks = tuple(RetrievalResult.of(passage(number, score)) for number, score in enumerate(scores, 1))
+    fields = {"query": "Why?", "chunks": chunks, "total_found": len(chunks), "query_time_ms": 1.5}
+    return RetrievalContext.model_validate(fields | other)
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "system", "tool"])
@@ -140,13 +136,20 @@ def test_each_message_past_the_hundredth_is_kept_with_a_warning() -> None:
         assert (len(caught), len(response.messages)) == (1, count)
 
 
+def test_a_conversation_made_with_more_than_a_hundred_messages_warns_at_once() -> None:
+    with pytest.warns(UserWarning, match="125 messages") as caught:
+        made = Conversation(messages=[SYSTEM, *[USER, ANSWER] * 62])
+    assert (len(caught), len(made.messages)) == (1, 125)
+    assert caught[0].filename == __file__, "the warning points to the caller"
+
+
 def test_messages_are_given_to_openai_in_its_own_format() -> None:
     response = Conversation(messages=[SYSTEM, USER, REQUEST, RESULT, ANSWER])
     assert response.to_openai_messages() == [
         {"role": "system", "content": "Answer from the book."},
         {"role": "user", "content": "Why?"},
         {"role": "assistant", "content": "", "tool_calls": [CALL]},
-        {"role": "tool", "content": "[]"},
+        {"role": "tool", "content": "[]", "tool_call_id": "call_1", "name": "retrieve_documentation"},
         {"role": "assistant", "content": "Because."},
     ]
 
@@ -163,7 +166,7 @@ def test_a_stored_thread_becomes_a_conversation() -> None:
 
 
 def test_retrieved_content_is_formatted_for_the_agent() -> None:
-    assert RetrievalContext("Why?", RESULTS).format_for_agent() == (
+    assert RetrievalContext(query="Why?", results=RESULTS).format_for_agent() == (
         "[1] Source: https://a.example/x#y\n"
         "    Score: 0.91\n"
         "    Content: Nodes talk.\n"
@@ -175,13 +178,13 @@ def test_retrieved_content_is_formatted_for_the_agent() -> None:
 
 
 def test_sources_are_formatted_as_a_footer() -> None:
-    assert RetrievalContext("Why?", RESULTS).format_sources_footer() == (
+    assert RetrievalContext(query="Why?", results=RESULTS).format_sources_footer() == (
         "\n---\n**Sources:**\n[1] https://a.example/x#y (score: 0.91)\n[2] b.md (score: 0.80)"
     )
 
 
 def test_nothing_retrieved_is_said_to_the_agent_and_has_no_footer() -> None:
-    empty = RetrievalContext("Why?", [])
+    empty = RetrievalContext(query="Why?", results=[])
     assert empty.format_for_agent() == "No relevant content found in the book."
     assert empty.format_sources_footer() == ""
     assert (empty.filter_applied, empty.retrieved_at.tzinfo) == (None, UTC)
@@ -190,132 +193,110 @@ def test_nothing_retrieved_is_said_to_the_agent_and_has_no_footer() -> None:
 def test_evidence_becomes_a_context() -> None:
     response = RetrievalContext.of(evidence(0.9, 0.8), filter_applied="ros2")
     assert (response.query, response.filter_applied) == ("How do nodes talk?", "ros2")
-    assert response.results[1] == RetrievalResult(
-        rank=2,
-        score=0.8,
-        source_url=f"{URL}#talking",
-        content="Node 2 talks to other nodes over named topics.",
-        number=2,
-        page_title="Nodes",
-        section="Talking",
-        chunk_id="chunk-2",
-    )
+    assert response.results == response.chunks
+    assert response.results[1] == RetrievalResult.of(passage(2, 0.8), rank=2)
 
 
-def test_a_chunk_of_an_unpublished_book_is_found_by_its_file() -> None:
-    assert RetrievalResult.of(passage(url="", anchor=""), rank=1).source_url.startswith("nodes.md")
-
-
-def test_a_response_is_shown_with_its_sources_below() -> None:
-    response = AgentResponse("Because [1].", RESULTS, "test-model", 7, 5, NOON)
-    assert response.format_with_sources() == (
-        "Because [1].\n---\n**Sources:**\n[1] https://a.example/x#y (score: 0.91)\n[2] b.md (score: 0.80)"
-    )
-
-
-def test_a_response_without_sources_is_shown_as_it_is() -> None:
-    assert AgentResponse("Because.", [], "test-model", 0, 0).format_with_sources() == "Because."
+def test_a_passage_becomes_a_result_with_all_its_fields() -> None:
+    made = RetrievalResult.of(passage(4, 0.8), rank=2, query_id="q1", quote="Node 4")
+    assert (made.rank, made.number, made.query_id, made.quote, made.chunk_index) == (2, 4, "q1", "Node 4", 0)
+    assert made.text == made.content == made.chunk_text == "Node 4 talks to other nodes over named topics."
+    assert made.score == made.similarity_score == 0.8
+    assert (made.page_title, made.section_heading, made.section) == ("Nodes", "Talking", "Talking")
+    assert (made.source_url, made.page_url, made.module_name) == (f"{URL}#talking", f"{URL}#talking", "main")
+    assert (made.breadcrumb, made.chunk_id) == ("Part One › ROS 2", "chunk-4")
+    expected = {"number": 4, "chunk_id": "chunk-4", "module": "main", "chapter": 1, "lesson": 1, "cosine": 0.4}
+    assert made.metadata.items() >= expected.items()
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"), [({"content": ""}, "content"), ({"content": " "}, "content"), ({"tokens_used": -1}, "-1")]
-)
-def test_a_response_that_breaks_a_rule_is_refused(changed: dict[str, Any], said: str) -> None:
-    response = AgentResponse("Because.", [], "test-model", 0, 0)
-    with pytest.raises(InvalidInput, match=said):
-        replace(response, **changed)
-
-
-def test_the_footer_of_an_answer_keeps_the_numbers_that_the_text_cites() -> None:
-    response = AgentResponse.of(answered(cites=(4, 2)))
-    assert (response.model, response.tokens_used, response.retrieval_count) == ("test-model", 100, 5)
-    assert [(source.rank, source.quote) for source in response.sources] == [
-        (1, "Node 2 talks to other nodes"),
-        (2, "Node 4 talks to other nodes"),
-    ]
-    assert response.format_with_sources() == (
-        "Nodes talk over topics. [4] [2]\n---\n**Sources:**\n"
-        f"[2] {URL}#talking (score: 0.90)\n[4] {URL}#talking (score: 0.88)"
-    )
-
-
-@pytest.mark.parametrize(
-    ("answer", "content", "cited", "retrieved"),
+    "fields",
     [
-        (refused(0.4, 0.3), "The book does not say.", [], 2),
-        (blocked(), "I only answer questions about the book.", [], 0),
-        (interrupted(0.9, 0.8), "Nodes talk over [2]", [2], 2),
-        (interrupted(), "Nodes talk over [2]", [], 0),
+        {"rank": 1, "score": 0.5, "source_url": "https://a.example/x", "content": "So."},
+        {"rank": 1, "similarity_score": 0.5, "source_url": "https://a.example/x", "chunk_text": "So."},
+        {"score": 0.5, "page_url": "https://a.example/x", "text": "So."},
     ],
 )
-def test_every_kind_of_answer_becomes_a_response(
-    answer: Answer, content: str, cited: list[int], retrieved: int
-) -> None:
-    response = AgentResponse.of(answer)
-    assert (response.content, [source.number for source in response.sources]) == (content, cited)
-    assert response.retrieval_count == retrieved
+def test_a_result_can_be_made_with_the_names_of_each_face(fields: dict[str, Any]) -> None:
+    made = RetrievalResult(**fields)
+    assert (made.text, made.score, made.rank) == ("So.", 0.5, 1)
+    assert made.page_url == made.source_url == "https://a.example/x"
 
 
-def test_an_answer_made_without_a_model_names_its_engine() -> None:
-    assert (
-        AgentResponse.of(replace(answered(), meta=replace(MADE, model="", engine="extractive"))).model == "extractive"
-    )
+def test_a_result_at_the_top_of_an_unpublished_book_has_no_breadcrumb_but_a_file() -> None:
+    made = RetrievalResult.of(passage(url="", breadcrumb=(), section_title=None), rank=1)
+    assert (made.breadcrumb, made.section_heading, made.page_url) == (None, None, "")
+    assert made.source_url.startswith("nodes.md")
+    assert RetrievalResult(score=0.5, source_url="nodes.md", text="So.").page_url == ""
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder and an environment without settings."""
-    for field in FIELDS:
-        monkeypatch.delenv(env_name(field), raising=False)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+@pytest.mark.parametrize(("field", "value"), [("score", -0.01), ("score", 1.01), ("chunk_index", -1)])
+def test_a_search_result_outside_its_bounds_is_refused(field: str, value: float) -> None:
+    with pytest.raises(InvalidInput, match=field):
+        RetrievalResult.model_validate(RetrievalResult.of(passage()).model_dump() | {field: value})
 
 
-def test_the_configuration_comes_from_the_environment(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
-    assert AgentConfig.from_env() == AgentConfig("secret-key", "gpt-4o-mini", 5, 0.0, 50)
-    for name, value in {
-        "OPENAI_MODEL": "other",
-        "AGENT_TOP_K": "7",
-        "AGENT_SCORE_THRESHOLD": "0.25",
-        "AGENT_MAX_TURNS": "9",
-    }.items():
-        monkeypatch.setenv(name, value)
-    assert AgentConfig.from_env() == AgentConfig("secret-key", "other", 7, 0.25, 9)
-    assert "secret-key" not in repr(AgentConfig.from_env())
+@pytest.mark.parametrize(("score", "relevant"), [(0.3, True), (0.2999, False), (1.0, True), (0.0, False)])
+def test_results_are_relevant_from_a_first_score_of_three_tenths(score: float, relevant: bool) -> None:
+    assert found(score, 0.0).has_relevant_results is relevant
+    with pytest.raises(InvalidInput, match="has_relevant_results"):
+        found(score, has_relevant_results=not relevant)
 
 
-def test_a_missing_key_is_named_with_what_to_do(place: Path) -> None:
-    with pytest.raises(Misconfigured, match="OPENAI_API_KEY") as caught:
-        AgentConfig.from_env()
-    assert ".env" in caught.value.advice
+def test_nothing_found_is_nothing_relevant() -> None:
+    assert found().has_relevant_results is False
 
 
-def test_a_wrong_value_in_the_environment_is_named(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "secret-key")
-    monkeypatch.setenv("AGENT_TOP_K", "many")
-    with pytest.raises(Misconfigured, match="AGENT_TOP_K"):
-        AgentConfig.from_env()
-
-
-@pytest.mark.parametrize(
-    "changed", [{"top_k": 1}, {"top_k": 100}, {"score_threshold": 1.0}, {"max_conversation_turns": 1}]
-)
-def test_the_configuration_reaches_its_bounds(changed: dict[str, Any]) -> None:
-    assert replace(AgentConfig("key"), **changed)
+def test_the_least_relevance_can_be_set() -> None:
+    assert found(0.6, min_relevance_score=0.6).has_relevant_results is True
+    assert found(0.6, min_relevance_score=0.61).has_relevant_results is False
 
 
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"openai_model": " "}, "model"),
-        ({"top_k": 0}, "top_k"),
-        ({"top_k": 101}, "top_k"),
-        ({"score_threshold": -0.01}, "score_threshold"),
-        ({"score_threshold": 1.01}, "score_threshold"),
-        ({"max_conversation_turns": 0}, "max_conversation_turns"),
+        ({"total_found": 1}, "total_found"),
+        ({"query_time_ms": -0.1}, "query_time_ms"),
+        ({"min_relevance_score": 1.01}, "min_relevance_score"),
     ],
 )
-def test_the_configuration_stays_within_its_bounds(changed: dict[str, Any], said: str) -> None:
-    with pytest.raises(Misconfigured, match=said):
-        replace(AgentConfig("key"), **changed)
+def test_a_context_that_does_not_add_up_is_refused(changed: dict[str, object], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said):
+        found(0.9, 0.8, **changed)
+
+
+def test_the_best_chunk_comes_first() -> None:
+    with pytest.raises(InvalidInput, match="ordered by score"):
+        found(0.2, 0.9)
+    assert [chunk.score for chunk in RetrievalContext.of(evidence(0.2, 0.9)).chunks] == [0.9, 0.2]
+
+
+def test_evidence_becomes_a_context_and_is_read_back_unchanged() -> None:
+    context = RetrievalContext.of(evidence(0.5, 0.4), min_relevance=0.6)
+    assert (context.query, context.total_found, context.query_time_ms) == ("How do nodes talk?", 2, 7.5)
+    assert context.has_relevant_results is False
+    assert RetrievalContext.model_validate_json(context.model_dump_json()) == context
+
+
+def test_a_conversation_is_read_as_questions_and_answers() -> None:
+    stored = ThreadMessage(role="assistant", content="Stored.", timestamp=NOON, confidence=0.9)
+    cut = Message("assistant", "Half", NOON, complete=False)
+    turns = thread_messages([SYSTEM, USER, REQUEST, RESULT, ANSWER, USER, cut, USER, stored])
+    assert [(turn.role, turn.content, turn.complete) for turn in turns] == [
+        ("user", "Why?", True),
+        ("assistant", "Because.", True),
+        ("user", "Why?", True),
+        ("assistant", "Half", False),
+        ("user", "Why?", True),
+        ("assistant", "Stored.", True),
+    ]
+    assert turns[-1] is stored
+
+
+def test_a_validation_result_says_what_was_asked_and_whether_it_passed() -> None:
+    made = ValidationResult(question="Why?", kind="answerable", passed=False, reason="refused", outcome="refused")
+    assert (made.confidence, made.similarity, made.sources) == (None, 0.0, ())
+    with pytest.raises(InvalidInput, match="question: must not be empty"):
+        ValidationResult(question=" ", kind="answerable", passed=True, outcome="answered")
+    with pytest.raises(InvalidInput, match="outcome"):
+        ValidationResult(question="Why?", kind="answerable", passed=True, outcome="done")

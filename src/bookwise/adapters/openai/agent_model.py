@@ -1,4 +1,4 @@
-"""What the Agents SDK wants to send into calls of the one client, and the pieces back into its chunks."""
+"""Requests of the Agents SDK → calls of our model client; the parts of its response → chunks of the SDK."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
@@ -20,17 +20,17 @@ from bookwise.answering.retrieval_tool import fewer_results, tool_arguments
 from bookwise.domain.answers import Usage
 from bookwise.domain.errors import InvalidInput
 
-TOOL_NAME_MAX = 64  #: of a tool that was made up
+TOOL_NAME_MAX = 64  #: characters of an invented tool name
 
 
 class AgentEndpoint:
-    """Looks to the SDK like the OpenAI client of one run, and counts what the run costs."""
+    """Stands in for the SDK's OpenAI client during one run, and counts the run's usage."""
 
     def __init__(self, client: ModelClient, deadline: float) -> None:
         self.base_url = client.base_url
         self.chat = self.completions = self
         self.usage = Usage()
-        self.truncated = False  #: the newest answer
+        self.truncated = False  #: whether the newest answer hit the limit
         self._client = client
         self._deadline = deadline
 
@@ -44,14 +44,15 @@ class AgentEndpoint:
         messages: Messages,
         tools: Sequence[Mapping[str, Any]] | Omit,
         temperature: float | Omit,
+        max_tokens: int | Omit,
         **unused: object,
     ) -> AsyncIterator[ChatCompletionChunk]:
-        """The answer as chunks. The rest of what the SDK would send is left out: `store` would keep what is asked."""
-        tidy = [with_valid_arguments(message) for message in messages]
-        options = {"tools": tools, "temperature": temperature}
+        """The response as chunks. Other SDK options are dropped: `store` would keep the questions."""
+        valid = [with_valid_arguments(message) for message in messages]
+        options = {"tools": tools, "temperature": temperature, "max_tokens": max_tokens}
         call = ModelCall(
-            messages=lambda: tidy,
-            shorter=lambda: shorter_messages(tidy),
+            messages=lambda: valid,
+            shorter=lambda: shorter_messages(valid),
             deadline=self._deadline,
             options={name: value for name, value in options.items() if not isinstance(value, Omit)},
         )
@@ -60,16 +61,16 @@ class AgentEndpoint:
     async def _chunks(self, call: ModelCall) -> AsyncIterator[ChatCompletionChunk]:
         before, self.truncated = self.usage, False
         ids = CallIds(before.calls)
-        self.usage = together(before, Usage(calls=1))
-        async with aclosing(self._client.pieces(call)) as pieces:
-            async for piece in pieces:
-                if piece.usage is not None:
-                    self.usage = together(before, piece.usage)
-                self.truncated = self.truncated or piece.finish == "limit"
-                yield chunk_of(piece, model=self._client.model, ids=ids)
+        self.usage = add_usage(before, Usage(calls=1))
+        async with aclosing(self._client.pieces(call)) as parts:
+            async for part in parts:
+                if part.usage is not None:
+                    self.usage = add_usage(before, part.usage)
+                self.truncated = self.truncated or part.finish == "limit"
+                yield chunk_of(part, model=self._client.model, ids=ids)
 
 
-def together(one: Usage, other: Usage) -> Usage:
+def add_usage(one: Usage, other: Usage) -> Usage:
     return Usage(
         prompt_tokens=one.prompt_tokens + other.prompt_tokens,
         completion_tokens=one.completion_tokens + other.completion_tokens,
@@ -78,7 +79,7 @@ def together(one: Usage, other: Usage) -> Usage:
 
 
 class CallIds:
-    """Ids of the calls in one answer, which say the place of each: servers repeat their own ids, or send none."""
+    """Our own ids for the tool calls of one answer, by position: servers repeat ids, or send none."""
 
     def __init__(self, answer: int) -> None:
         self._answer = answer
@@ -90,12 +91,12 @@ class CallIds:
 
 
 def place_of(call_id: str) -> int:
-    """The place of a call among those of its answer, from 0."""
+    """The position of a call among those of its answer, from 0."""
     return int(call_id.rpartition("_")[2])
 
 
-def chunk_of(piece: ResponsePart, *, model: str, ids: CallIds) -> ChatCompletionChunk:
-    """The piece as the SDK reads it."""
+def chunk_of(part: ResponsePart, *, model: str, ids: CallIds) -> ChatCompletionChunk:
+    """The part in the SDK's format."""
     calls = [
         ChoiceDeltaToolCall(
             index=call.index,
@@ -103,16 +104,16 @@ def chunk_of(piece: ResponsePart, *, model: str, ids: CallIds) -> ChatCompletion
             type="function",
             function=ChoiceDeltaToolCallFunction(name=call.name or None, arguments=call.arguments),
         )
-        for call in piece.calls
+        for call in part.calls
     ]
-    delta = ChoiceDelta(content=piece.text or None, tool_calls=calls or None)
-    choice = Choice(index=0, delta=delta, finish_reason="stop" if piece.finish else None)
+    delta = ChoiceDelta(content=part.text or None, tool_calls=calls or None)
+    choice = Choice(index=0, delta=delta, finish_reason="stop" if part.finish else None)
     return ChatCompletionChunk(id="answer", object="chat.completion.chunk", created=0, model=model, choices=[choice])
 
 
 def with_valid_arguments(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message with empty arguments in place of what is no JSON object: many servers parse what they are sent,
-    and nonsense would be repeated to the model at full length."""
+    """The message with empty arguments in place of invalid ones: many servers parse them and reject the request,
+    and invalid ones would be repeated to the model in full."""
     calls = message.get("tool_calls")
     if not calls:
         return dict(message)
@@ -129,10 +130,10 @@ def _with_valid_arguments(call: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shorter_messages(messages: Messages) -> list[dict[str, Any]]:
-    """The same without the thread before the question, and with the better half of what each search found."""
+    """The messages without the thread before the question, and with the better half of each search's results."""
     newest = max((at for at, message in enumerate(messages) if message["role"] == "user"), default=0)
-    kept = [message for at, message in enumerate(messages) if at >= newest or message["role"] == "system"]
+    remaining = [message for at, message in enumerate(messages) if at >= newest or message["role"] == "system"]
     return [
         {**message, "content": fewer_results(message["content"])} if message["role"] == "tool" else dict(message)
-        for message in kept
+        for message in remaining
     ]

@@ -1,4 +1,4 @@
-"""An agent's tool calls into searches of the one book its question is about."""
+"""An agent's tool calls → searches of the one book that its question is about."""
 
 from typing import Any
 
@@ -8,11 +8,15 @@ from openai.types.responses import ResponseFunctionToolCall
 
 from bookwise.adapters.openai.agent_model import place_of
 from bookwise.answering.retrieval_tool import (
-    RETRIEVAL_TOOL,
     TOOL_ALIAS,
     TOOL_NAME,
+    TOP_K,
+    TOP_K_MAX,
     ToolArguments,
-    shown,
+    preview,
+    requested_query,
+    retrieval_tool,
+    run_retrieval_tool,
     tool_arguments,
     tool_error,
     tool_response,
@@ -26,62 +30,65 @@ TOOL_SECONDS = 15.0
 
 
 class BookSearch:
-    """The tool of one run, under both its names. The book is bound in `retrieve`, never taken from a call."""
+    """The retrieval tool of one run, under both names. The book is bound in `retrieve`, never taken from a call."""
 
-    def __init__(self, retrieve: Retrieve, *, seconds: float) -> None:
+    def __init__(self, retrieve: Retrieve, *, seconds: float, top_k: int = TOP_K) -> None:
         self._retrieve = retrieve
         self._seconds = seconds
+        self._top_k = min(top_k, TOP_K_MAX)
 
     @property
     def tools(self) -> list[FunctionTool]:
-        function = RETRIEVAL_TOOL["function"]
+        function = retrieval_tool(self._top_k)["function"]
         return [
             FunctionTool(
                 name=name,
                 description=function["description"],
                 params_json_schema=function["parameters"],
-                on_invoke_tool=self._search,
+                on_invoke_tool=self._invoke,
                 strict_json_schema=False,  # a strict schema makes every argument required
                 timeout_seconds=self._seconds,
-                timeout_error_function=_too_slow,
+                timeout_error_function=_timeout_error,
             )
             for name in (TOOL_NAME, TOOL_ALIAS)
         ]
 
-    async def _search(self, context: ToolContext[Any], raw: str) -> str:
+    def search_started(self, call: ResponseFunctionToolCall) -> SearchStarted | None:
+        """The event that announces a call to the reader; None for a call that is not run."""
+        if place_of(call.call_id) >= CALLS_PER_TURN or call.name not in (TOOL_NAME, TOOL_ALIAS):
+            return None
+        try:
+            arguments = tool_arguments(call.arguments, top_k=self._top_k)
+        except InvalidInput:
+            return None
+        return SearchStarted(query=arguments.query, top_k=arguments.top_k)
+
+    async def _invoke(self, context: ToolContext[Any], raw: str) -> str:
         if place_of(context.tool_call_id) >= CALLS_PER_TURN:
-            return tool_error(f"At most {CALLS_PER_TURN} searches are made at once. Use what they found.", "")
+            return tool_error(
+                f"The limit is {CALLS_PER_TURN} searches at once. Use their results.", requested_query(raw)
+            )
         try:
-            arguments = tool_arguments(raw)
+            arguments = tool_arguments(raw, top_k=self._top_k)
         except InvalidInput as error:
-            return tool_error(error.message, "")
-        return await self._found(arguments)
+            return tool_error(error.message, requested_query(raw))
+        return await self._respond(arguments)
 
-    async def _found(self, asked: ToolArguments) -> str:
+    async def _respond(self, arguments: ToolArguments) -> str:
         try:
-            passages = await self._retrieve(asked.query, asked.top_k, asked.similarity_threshold)
+            passages = await run_retrieval_tool(arguments, self._retrieve)
         except BookwiseError as error:
-            return tool_error(error.message, asked.query)
-        return tool_response(passages, asked.query)
-
-
-def search_started(call: ResponseFunctionToolCall) -> SearchStarted | None:
-    """What a reader is told of a call: nothing when it is not carried out."""
-    if place_of(call.call_id) >= CALLS_PER_TURN or call.name not in (TOOL_NAME, TOOL_ALIAS):
-        return None
-    try:
-        arguments = tool_arguments(call.arguments)
-    except InvalidInput:
-        return None
-    return SearchStarted(query=arguments.query, top_k=arguments.top_k)
+            return tool_error(error.message, arguments.query)
+        return tool_response(passages, arguments.query)
 
 
 def unknown_tool(failure: ToolErrorFormatterArgs[Any]) -> str | None:
-    """What a model reads that called a tool nobody gave it."""
+    """The response to a call of a tool that does not exist."""
     if failure.kind != "tool_not_found":
         return None
-    return tool_error(f"There is no tool {shown(failure.tool_name)}. Call {TOOL_NAME}.", "")
+    return tool_error(f"There is no tool {preview(failure.tool_name)}. Call {TOOL_NAME}.", "")
 
 
-def _too_slow(context: RunContextWrapper[Any], error: Exception) -> str:
-    return tool_error("The search took too long. Answer from what was found, or search for something simpler.", "")
+def _timeout_error(context: RunContextWrapper[Any], error: Exception) -> str:
+    query = requested_query(context.tool_arguments) if isinstance(context, ToolContext) else ""
+    return tool_error("The search timed out. Answer from the results so far, or search for something simpler.", query)

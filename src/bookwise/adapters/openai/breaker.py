@@ -1,4 +1,4 @@
-"""Outcomes of requests into whether the next one is worth sending."""
+"""Outcomes of requests → whether to send the next one (a circuit breaker)."""
 
 from collections.abc import Callable
 from typing import Literal, TypeAlias
@@ -10,16 +10,16 @@ Outcome: TypeAlias = Literal["succeeded", "failed", "unknown"]
 
 
 class Breaker:
-    """Opens after so many failed requests in a row; after a cool-down it lets one probe at a time through, and
-    closes with the first that succeeds.
+    """Opens after several failed requests in a row. After a cool-down it admits one probe at a time, and closes with
+    the first that succeeds.
 
-    A request is admitted to an era and settled with it. Each opening and each closing begins a new one, so what
-    was sent before says nothing about what came after.
+    A request is admitted in an era and settled with it. Each opening and closing starts a new era, so that late
+    outcomes of older requests are ignored.
     """
 
     def __init__(self, clock: Callable[[], float], *, failures: int = FAILURES, cool_down: float = COOL_DOWN) -> None:
         self._clock = clock
-        self._most = failures
+        self._failures_max = failures
         self._cool_down = cool_down
         self._era = 0
         self._failures = 0
@@ -31,7 +31,7 @@ class Breaker:
         return self._opened_at is not None
 
     def admit(self) -> int | None:
-        """The era to settle the request with; None when it must not be sent."""
+        """The era to settle the request with; None when the request must not be sent."""
         if self._opened_at is None:
             return self._era
         if self._probing or self._clock() - self._opened_at < self._cool_down:
@@ -40,7 +40,7 @@ class Breaker:
         return self._era
 
     def settle(self, era: int, outcome: Outcome) -> None:
-        """What became of an admitted request; `unknown` says nothing about the service."""
+        """Records the outcome of an admitted request; `unknown` says nothing about the service."""
         if era != self._era:
             return
         was_open, self._probing = self.is_open, False
@@ -49,6 +49,6 @@ class Breaker:
             self._era += was_open
         elif outcome == "failed":
             self._failures += 1
-            if was_open or self._failures >= self._most:
+            if was_open or self._failures >= self._failures_max:
                 self._opened_at = self._clock()
                 self._era += 1

@@ -1,4 +1,4 @@
-"""Messages into the pieces of a model's answer: the one owner of attempts, waits and time-outs."""
+"""Messages → the parts of a model's response. The only place with attempts, waits and timeouts."""
 
 import logging
 import re
@@ -19,9 +19,9 @@ from bookwise.adapters.embedders.service import backoff
 from bookwise.adapters.embedders.service_settings import service_url
 from bookwise.adapters.openai.breaker import Breaker, Outcome
 from bookwise.adapters.openai.failures import (
-    BREAKS_OFF,
-    MENDABLE,
-    NOT_THE_SERVICE,
+    CUTS_OFF,
+    REQUEST_PROBLEMS,
+    RETRYABLE,
     Reason,
     RetryReason,
     retry_reason,
@@ -32,17 +32,17 @@ from bookwise.adapters.openai.key import URL_SETTING, require_key
 from bookwise.adapters.openai.response_parts import ResponsePart, ResponseReader
 from bookwise.domain.errors import ModelUnavailable
 
-ATTEMPTS = 3  #: for one call, the first one and a shortened one included
+ATTEMPTS = 3  #: for one call, including the first and a shortened one
 
 logger = logging.getLogger(__name__)
-logger.addHandler(logging.NullHandler())  # where nobody set up logging, a reader is told by the answer itself
+logger.addHandler(logging.NullHandler())  # without a logging setup, the answer itself reports the problem
 
 Messages = Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelTimeouts:
-    """How long a silent service is waited for, and by which clock; a call's deadline ends every wait."""
+    """How long to wait for a silent service, and the clock to use. A call's deadline ends every wait."""
 
     first_chunk: float = 30.0  #: seconds of one attempt
     next_chunk: float = 20.0
@@ -52,20 +52,20 @@ class ModelTimeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelCall:
-    """What is asked of the model."""
+    """One request to the model."""
 
-    messages: Callable[[], Messages]  #: made when they are sent: an answer may be long in coming
+    messages: Callable[[], Messages]  #: built when they are sent
     deadline: float  #: by the clock of `ModelTimeouts`
-    shorter: Callable[[], Messages] | None = None  #: to send instead when the model cannot read so much
+    shorter: Callable[[], Messages] | None = None  #: sent instead when the prompt is too long for the model
     attempts: int = ATTEMPTS
-    options: Mapping[str, Any] = field(default_factory=dict)  #: temperature, tools
+    options: Mapping[str, Any] = field(default_factory=dict)  #: temperature, max_tokens, tools
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class ModelClient:
-    """Talks to one model. Nothing below it tries again, and nothing above it should."""
+    """The client of one model. It does all retries: nothing below or above it tries again."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class ModelClient:
         self._endpoint: AsyncOpenAI | None = None
 
     async def pieces(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
-        """The answer piece by piece, to its end. What goes wrong is `ModelUnavailable`."""
+        """The response part by part, to its end. Failures are raised as `ModelUnavailable`."""
         if call.deadline <= self.patience.clock():
             raise unavailable("timeout", self.host)
         era = self._breaker.admit()
@@ -95,21 +95,21 @@ class ModelClient:
         since = self.patience.clock()
         outcome: Outcome = "unknown"
         try:
-            async with aclosing(self._attempts(call)) as pieces:
-                async for piece in pieces:
-                    yield piece
+            async with aclosing(self._attempts(call)) as parts:
+                async for part in parts:
+                    yield part
             outcome = "succeeded"
         except ModelUnavailable as error:
-            outcome = "unknown" if self._proves_nothing(error, since) else "failed"
+            outcome = "unknown" if self._is_inconclusive(error, since) else "failed"
             raise
         finally:
             self._breaker.settle(era, outcome)
 
-    def _proves_nothing(self, error: ModelUnavailable, since: float) -> bool:
-        """Whether the service may be well: what it was asked is the trouble, or the caller's own hurry."""
+    def _is_inconclusive(self, error: ModelUnavailable, since: float) -> bool:
+        """Whether the service may be healthy: the request or the caller's short deadline is the problem."""
         waited = self.patience.clock() - since
-        hurried = waited < min(self.patience.first_chunk, self.patience.next_chunk)
-        return error.reason in NOT_THE_SERVICE or (error.reason == "timeout" and hurried)
+        was_short = waited < min(self.patience.first_chunk, self.patience.next_chunk)
+        return error.reason in REQUEST_PROBLEMS or (error.reason == "timeout" and was_short)
 
     async def _attempts(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
         messages, shorter, attempt = call.messages, call.shorter, 0
@@ -117,45 +117,45 @@ class ModelClient:
             attempt += 1
             began = False
             try:
-                async with aclosing(self._attempt(messages, call)) as pieces:
-                    async for piece in pieces:
+                async with aclosing(self._attempt(messages, call)) as parts:
+                    async for part in parts:
                         began = True
-                        yield piece
+                        yield part
                 return
-            except RetryReason as caught:
-                trouble = caught
-            if trouble.reason == "context-overflow" and shorter and not began and attempt < call.attempts:
+            except RetryReason as error:
+                failure = error
+            if failure.reason == "context-overflow" and shorter and not began and attempt < call.attempts:
                 messages, shorter = shorter, None
                 continue
             if began:
-                raise self.failed("cut-off" if trouble.reason in BREAKS_OFF else trouble.reason, attempt)
-            await self._rest(trouble, call, attempt)
+                raise self.failed("cut-off" if failure.reason in CUTS_OFF else failure.reason, attempt)
+            await self._wait(failure, call, attempt)
 
-    async def _rest(self, trouble: RetryReason, call: ModelCall, attempt: int) -> None:
-        """Waits until the next attempt; `ModelUnavailable` when there is none."""
-        wait = backoff(attempt) if trouble.wait is None else trouble.wait
+    async def _wait(self, failure: RetryReason, call: ModelCall, attempt: int) -> None:
+        """Waits for the next attempt; raises `ModelUnavailable` when there is none."""
+        wait = backoff(attempt) if failure.wait is None else failure.wait
         too_late = self.patience.clock() + wait >= call.deadline
-        if trouble.reason not in MENDABLE or attempt >= call.attempts or too_late:
-            raise self.failed(trouble.reason, attempt)
+        if failure.reason not in RETRYABLE or attempt >= call.attempts or too_late:
+            raise self.failed(failure.reason, attempt)
         await self.patience.sleep(wait)
 
     async def _attempt(self, messages: Callable[[], Messages], call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
-        reading, held = ResponseReader(), list[ResponsePart]()
-        stream = await self._opened(messages(), call)
+        reader, pending = ResponseReader(), list[ResponsePart]()
+        stream = await self._open(messages(), call)
         try:
             within = self.patience.first_chunk
-            while not reading.stopped and (chunk := await self._next(stream, within, call)) is not None:
+            while not reader.stopped and (chunk := await self._next(stream, within, call)) is not None:
                 within = self.patience.next_chunk
-                held.append(reading.piece(chunk))
-                while reading.began and held:  # what came before the first word is not given twice
-                    yield held.pop(0)
-            reading.end()
+                pending.append(reader.piece(chunk))
+                while reader.began and pending:  # a retry must not repeat what came before the first word
+                    yield pending.pop(0)
+            reader.end()
         finally:
             await stream.close()
 
-    async def _opened(self, messages: Messages, call: ModelCall) -> AsyncStream[ChatCompletionChunk]:
+    async def _open(self, messages: Messages, call: ModelCall) -> AsyncStream[ChatCompletionChunk]:
         if self._endpoint is None:
-            # Reads the machine's certificates, before the clock runs.
+            # Loads the machine's certificates, before the timeout starts.
             self._endpoint = model_endpoint(self._key, self.base_url)
         request: dict[str, Any] = {
             "model": self.model,
@@ -193,7 +193,7 @@ class ModelClient:
         return max(0.0, min(seconds, call.deadline - self.patience.clock()))
 
     def failed(self, reason: Reason, attempts: int = 1) -> ModelUnavailable:
-        """The error for this reason, which the operator reads of too."""
+        """The error for this reason; it is also logged for the operator."""
         level = logging.ERROR if reason == "unauthorized" else logging.WARNING
         logger.log(level, "model.%s", reason, extra={"host": self.host, "model": self.model, "attempts": attempts})
         return unavailable(reason, self.host)
@@ -214,7 +214,7 @@ class ModelClient:
 
 
 def sendable(message: Mapping[str, Any]) -> dict[str, Any]:
-    """The message with letters only that can be sent: half a surrogate pair cannot."""
+    """The message without unpaired surrogates, which cannot be sent as UTF-8."""
     content = message.get("content")
     if not isinstance(content, str) or not _SURROGATE.search(content):
         return dict(message)

@@ -1,4 +1,4 @@
-"""Passages in the prompt, one call: a question into an answer, a follow-up into a question of its own."""
+"""The engine `direct`: passages in the prompt and one model call. Also rewrites follow-ups as stand-alone questions."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import aclosing
@@ -10,12 +10,12 @@ from bookwise.domain.answers import EngineName, SearchStarted, TextDelta, Usage
 from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import AnswerTask, Written
 
-REWRITE_WITHIN = 5.0  #: seconds; the reader waits for the answer, not for this
+REWRITE_WITHIN = 5.0  #: seconds; after that the rules rewrite the follow-up
 REWRITE_MAX = 400  #: characters
 
 
 class DirectAnswerer:
-    """Keeps the promises of `Answerer` with the passages it is given; it never searches on."""
+    """An `Answerer` that uses the passages it gets and runs no search."""
 
     name: EngineName = "direct"
 
@@ -27,20 +27,25 @@ class DirectAnswerer:
             messages=lambda: direct_messages(task),
             shorter=lambda: shorter_direct_messages(task),
             deadline=task.deadline,
-            options={"temperature": task.temperature},
+            options=_options(task),
         )
         usage, truncated = Usage(calls=1), False
-        async with aclosing(self._client.pieces(call)) as pieces:
-            async for piece in pieces:
-                usage = piece.usage or usage
-                truncated = truncated or piece.finish == "limit"
-                if piece.text:
-                    yield TextDelta(text=piece.text)
+        async with aclosing(self._client.pieces(call)) as parts:
+            async for part in parts:
+                usage = part.usage or usage
+                truncated = truncated or part.finish == "limit"
+                if part.text:
+                    yield TextDelta(text=part.text)
         yield Written(usage=usage, model=self._client.model, truncated=truncated)
 
 
+def _options(task: AnswerTask) -> dict[str, float]:
+    options = {"temperature": task.temperature}
+    return options if task.max_tokens is None else {**options, "max_tokens": task.max_tokens}
+
+
 class ModelRewriter:
-    """Keeps the promises of `Rewriter`: quick, or not at all."""
+    """A `Rewriter` with one attempt and a short deadline."""
 
     def __init__(self, client: ModelClient) -> None:
         self._client = client
@@ -52,11 +57,11 @@ class ModelRewriter:
             attempts=1,
             options={"temperature": 0.0},
         )
-        said = ""
-        async with aclosing(self._client.pieces(call)) as pieces:
-            async for piece in pieces:
-                said += piece.text
-        rewritten = said.strip()
-        if not rewritten or len(rewritten) > REWRITE_MAX or len(rewritten.splitlines()) > 1:
+        text = ""
+        async with aclosing(self._client.pieces(call)) as parts:
+            async for part in parts:
+                text += part.text
+        standalone = text.strip()
+        if not standalone or len(standalone) > REWRITE_MAX or len(standalone.splitlines()) > 1:
             raise unavailable("bad-response", self._client.host)
-        return rewritten
+        return standalone

@@ -1,4 +1,4 @@
-"""What a model service did wrong into a reason, and whether another attempt may mend it."""
+"""A failure of a model service → a stable reason, and whether a retry may help."""
 
 import re
 from typing import Literal, TypeAlias
@@ -26,36 +26,36 @@ Reason: TypeAlias = Literal[
     "guardrail-output",
 ]
 
-MENDABLE = frozenset({"unreachable", "timeout", "rate-limited", "server-error"})
-#: After the first word these are one and the same to a reader.
-BREAKS_OFF = MENDABLE - {"timeout"} | {"bad-response"}
-#: The service works; what it was asked is the trouble.
-NOT_THE_SERVICE = frozenset({"content-filter", "context-overflow"})
+RETRYABLE = frozenset({"unreachable", "timeout", "rate-limited", "server-error"})
+#: After the first word, a reader sees all of these as an answer that was cut off.
+CUTS_OFF = RETRYABLE - {"timeout"} | {"bad-response"}
+#: The request is the problem; the service works.
+REQUEST_PROBLEMS = frozenset({"content-filter", "context-overflow"})
 
-WHAT: dict[Reason, str] = {
-    "unreachable": "cannot be reached",
-    "timeout": "did not answer in time",
-    "rate-limited": "takes no more requests for now",
-    "server-error": "reports an error of its own",
-    "unauthorized": "does not accept the key",
-    "bad-response": "sent something that is no answer",
-    "content-filter": "withheld its answer",
-    "context-overflow": "cannot read that much at once",
-    "cut-off": "broke off in the middle of its answer",
-    "circuit-open": "failed several times in a row and is left alone for a while",
-    "agent-loop-limit": "kept searching and never answered",
-    "guardrail-input": "was not asked: the question is not one it may get",
-    "guardrail-output": "wrote something that may not be shown",
+DESCRIPTIONS: dict[Reason, str] = {
+    "unreachable": "is unreachable",
+    "timeout": "timed out",
+    "rate-limited": "has reached its rate limit",
+    "server-error": "reported an internal error",
+    "unauthorized": "rejected the API key",
+    "bad-response": "returned an invalid response",
+    "content-filter": "blocked the answer with its content filter",
+    "context-overflow": "cannot read a prompt this long",
+    "cut-off": "stopped in the middle of its answer",
+    "circuit-open": "failed several times in a row and is not called for a while",
+    "agent-loop-limit": "kept searching without answering",
+    "guardrail-input": "was not called: the question was blocked",
+    "guardrail-output": "wrote an answer that was blocked",
 }
 ADVICE: dict[Reason, str] = {
     "unauthorized": "Set OPENAI_API_KEY to a valid key that may use the model.",
-    "bad-response": "Check that OPENAI_BASE_URL leads to an OpenAI-compatible service that has OPENAI_MODEL.",
-    "context-overflow": "Ask with a smaller top_k, or set OPENAI_MODEL to a model that reads more.",
+    "bad-response": "Check that OPENAI_BASE_URL is an OpenAI-compatible service that offers OPENAI_MODEL.",
+    "context-overflow": "Use a smaller top_k, or set OPENAI_MODEL to a model with a larger context window.",
     "agent-loop-limit": "Ask again, or use the engine `direct`.",
     "guardrail-input": "Ask a question about the book.",
-    "guardrail-output": "Ask in other words.",
+    "guardrail-output": "Rephrase the question.",
 }
-LATER = "Try again later, or check OPENAI_BASE_URL and the status of the service."
+RETRY_ADVICE = "Try again later, or check OPENAI_BASE_URL and the status of the service."
 
 OVERFLOW = re.compile(
     r"context[_ -]?(length|window|size)|maximum context|too many (input )?tokens|prompt is too long|"
@@ -65,23 +65,25 @@ OVERFLOW = re.compile(
 
 
 class RetryReason(Exception):
-    """One attempt failed. Carries nothing the service said, so nothing of it can leak."""
+    """One attempt failed. It carries no text of the service, so nothing can leak."""
 
     def __init__(self, reason: Reason, *, wait: float | None = None) -> None:
         super().__init__(reason)
         self.reason = reason
-        self.wait = wait  #: seconds the service asked for
+        self.wait = wait  #: seconds to wait, as requested by the service
 
 
 def unavailable(reason: Reason, host: str) -> ModelUnavailable:
-    """The error a caller sees: never with the key or the service's own words."""
-    return ModelUnavailable(reason, f"The language model at {host} {WHAT[reason]}.", advice=ADVICE.get(reason, LATER))
+    """The error a caller sees. It never contains the key or text of the service."""
+    return ModelUnavailable(
+        reason, f"The language model at {host} {DESCRIPTIONS[reason]}.", advice=ADVICE.get(reason, RETRY_ADVICE)
+    )
 
 
 def retry_reason(error: Exception) -> RetryReason:
-    """The trouble behind whatever the clients raised."""
+    """The reason behind an exception of the HTTP or OpenAI client."""
     if isinstance(error, openai.APIStatusError):
-        return _refused(error)
+        return _status_reason(error)
     if isinstance(error, openai.APITimeoutError | httpx2.TimeoutException | TimeoutError):
         return RetryReason("timeout")
     if isinstance(error, ResponseTooLarge) or isinstance(error.__cause__, ResponseTooLarge):
@@ -89,15 +91,15 @@ def retry_reason(error: Exception) -> RetryReason:
     if isinstance(error, openai.APIConnectionError | httpx2.RequestError):
         return RetryReason("unreachable")
     if isinstance(error, openai.APIError):
-        return _reported(error)
+        return _stream_reason(error)
     return RetryReason("bad-response")
 
 
-def _refused(error: openai.APIStatusError) -> RetryReason:
+def _status_reason(error: openai.APIStatusError) -> RetryReason:
     status = error.status_code
     if status in (401, 403):
         return RetryReason("unauthorized")
-    if status == 413 or (status in (400, 422) and _says_overflow(error)):
+    if status == 413 or (status in (400, 422) and _is_overflow(error)):
         return RetryReason("context-overflow")
     if status == 429:
         return RetryReason("rate-limited", wait=retry_after(error.response.headers))
@@ -108,12 +110,12 @@ def _refused(error: openai.APIStatusError) -> RetryReason:
     return RetryReason("bad-response")
 
 
-def _reported(error: openai.APIError) -> RetryReason:
-    """An error sent in place of a chunk, where no status tells its kind."""
-    if _says_overflow(error):
+def _stream_reason(error: openai.APIError) -> RetryReason:
+    """The reason of an error sent instead of a chunk, without an HTTP status."""
+    if _is_overflow(error):
         return RetryReason("context-overflow")
     return RetryReason("rate-limited" if error.code == "429" else "server-error")
 
 
-def _says_overflow(error: openai.APIError) -> bool:
+def _is_overflow(error: openai.APIError) -> bool:
     return any(OVERFLOW.search(text) for text in (error.code, error.type, error.message) if isinstance(text, str))

@@ -1,4 +1,4 @@
-"""Chunks as a service sends them into pieces that can be trusted, with an end that is known."""
+"""Chunks of a service → validated parts of a response with a known end."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
@@ -22,15 +22,15 @@ class ToolCallPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponsePart:
-    """What one chunk adds."""
+    """The content of one chunk."""
 
     text: str = ""
     calls: tuple[ToolCallPart, ...] = ()
-    finish: Finish | None = None  #: `limit`: the model stopped at its limit, or was stopped at ours
+    finish: Finish | None = None  #: `limit`: stopped at the model's limit or at ours
     usage: Usage | None = None
 
     @property
-    def says_something(self) -> bool:
+    def has_content(self) -> bool:
         return bool(self.text or self.calls)
 
     @property
@@ -39,54 +39,54 @@ class ResponsePart:
 
 
 class ResponseReader:
-    """Follows one answer from its first chunk to its end."""
+    """Reads one response from its first chunk to its end."""
 
     def __init__(self, text_max: int = TEXT_MAX) -> None:
         self._left = text_max
         self.began = False
         self.finish: Finish | None = None
-        self.stopped = False  #: at our limit; the rest of the answer is not read
+        self.stopped = False  #: at our limit; the rest of the response is not read
 
     def piece(self, chunk: object) -> ResponsePart:
-        """The chunk, checked and cut to what may still be said; `RetryReason` when it is none."""
-        found = response_part(chunk)
-        if found.size > self._left:
-            found = replace(shortened(found, self._left), finish="limit")
+        """The chunk, validated and cut to the remaining size; raises `RetryReason` when it is invalid."""
+        part = response_part(chunk)
+        if part.size > self._left:
+            part = replace(shorten(part, self._left), finish="limit")
             self.stopped = True
-        self._left -= found.size
-        self.began = self.began or found.says_something
-        self.finish = found.finish or self.finish
-        return found
+        self._left -= part.size
+        self.began = self.began or part.has_content
+        self.finish = part.finish or self.finish
+        return part
 
     def end(self) -> None:
-        """`RetryReason` unless the answer is one and came to its end."""
+        """Raises `RetryReason` unless the response has content and an end."""
         if not self.began:
             raise RetryReason("bad-response")
         if self.finish is None:
             raise RetryReason("cut-off")
 
 
-def shortened(piece: ResponsePart, most: int) -> ResponsePart:
-    """The beginning of the piece, of this size."""
-    text = piece.text[:most]
-    left, calls = most - len(text), list[ToolCallPart]()
-    for call in piece.calls:
+def shorten(part: ResponsePart, limit: int) -> ResponsePart:
+    """The beginning of the part, up to this size."""
+    text = part.text[:limit]
+    left, calls = limit - len(text), list[ToolCallPart]()
+    for call in part.calls:
         name = call.name[: max(0, left - 1)]
         arguments = call.arguments[: max(0, left - 1 - len(name))]
         left -= len(name) + len(arguments) + 1
         if left < 0:
             break
         calls.append(replace(call, name=name, arguments=arguments))
-    return replace(piece, text=text, calls=tuple(calls))
+    return replace(part, text=text, calls=tuple(calls))
 
 
 def response_part(chunk: Any) -> ResponsePart:
-    """What the chunk adds; `RetryReason` when it is not made like one."""
+    """The content of the chunk; raises `RetryReason` when it has the wrong form."""
     choices = getattr(chunk, "choices", None)
     if not isinstance(choices, list):
         raise RetryReason("bad-response")
     usage = _usage(getattr(chunk, "usage", None))
-    if not choices:  # servers open or close an answer with a chunk of figures alone
+    if not choices:  # servers start or end a response with a chunk of usage figures only
         return ResponsePart(usage=usage)
     choice = choices[0]
     delta = getattr(choice, "delta", None)
@@ -108,12 +108,12 @@ def _finish(reason: object) -> Finish | None:
     return "whole" if reason else None
 
 
-def _calls(sent: object) -> tuple[ToolCallPart, ...]:
-    if sent is None:
+def _calls(value: object) -> tuple[ToolCallPart, ...]:
+    if value is None:
         return ()
-    if not isinstance(sent, list):
+    if not isinstance(value, list):
         raise RetryReason("bad-response")
-    return tuple(_call(entry) for entry in sent)
+    return tuple(_call(entry) for entry in value)
 
 
 def _call(entry: object) -> ToolCallPart:
@@ -127,23 +127,23 @@ def _call(entry: object) -> ToolCallPart:
     )
 
 
-def _text(sent: object) -> str:
-    if sent is None:
+def _text(value: object) -> str:
+    if value is None:
         return ""
-    if not isinstance(sent, str):
+    if not isinstance(value, str):
         raise RetryReason("bad-response")
-    return sent
+    return value
 
 
-def _usage(sent: object) -> Usage | None:
-    if sent is None:
+def _usage(value: object) -> Usage | None:
+    if value is None:
         return None
     return Usage(
-        prompt_tokens=_count(getattr(sent, "prompt_tokens", None)),
-        completion_tokens=_count(getattr(sent, "completion_tokens", None)),
+        prompt_tokens=_count(getattr(value, "prompt_tokens", None)),
+        completion_tokens=_count(getattr(value, "completion_tokens", None)),
         calls=1,
     )
 
 
-def _count(sent: object) -> int:
-    return sent if type(sent) is int and sent >= 0 else 0
+def _count(value: object) -> int:
+    return value if type(value) is int and value >= 0 else 0

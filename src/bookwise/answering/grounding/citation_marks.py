@@ -17,7 +17,10 @@ _TITLED = re.compile(r"\[\s*sources?\s*:\s*([^\[\]\n]{1,300})\](?!\()|\(\s*sourc
 _FROM = re.compile(r"\(\s*(?:from|see|source)\s+([^()\n]{1,300})\)", re.IGNORECASE)
 _CODE_SPAN = re.compile(r"`[^`\n]*`")
 _CHAPTER = re.compile(r"^(?:chapter|lesson|module|part|section)\s+\d[\d.]*\s*[:.–—-]?\s*", re.IGNORECASE)
-_STEP = re.compile(r"\s*[›»>→/]\s*|\s+[-–—]\s+")
+_NUMBERED_PLACE = re.compile(r"(chapter|lesson)\s+(\d{1,3})", re.IGNORECASE)
+_PLACE_WORD = r"(?:chapter|lesson|module|part|section|page)"
+_PLACE_WORDS = re.compile(rf"^(?:the\s+)?{_PLACE_WORD}?\b\s*:?\s*|\s+{_PLACE_WORD}$", re.IGNORECASE)
+_STEP = re.compile(r"\s*[›»>→/]\s*|\s+[-–—]\s+|\s+in\s+(?:the\s+)?", re.IGNORECASE)
 _ROW_OF_NUMBERS = re.compile(
     r"\b(?:range|interval|list|array|vector|tensor|matrix|shape|slice|ind(?:ex|ices))\s+$", re.I
 )
@@ -128,8 +131,22 @@ def _split_titles(titles: str, passages: Sequence[Passage]) -> Iterator[str]:
 
 
 def _passages_titled(title: str, passages: Sequence[Passage]) -> list[Passage]:
-    """Returns the passages whose lesson or section has this title."""
-    for spelling in (title, _CHAPTER.sub("", title.strip()), _STEP.split(title.strip(), maxsplit=1)[0]):
+    """Returns the passages with this title; if none has it, those of the places it lists, step by step."""
+    if exact := _with_title(title, passages):
+        return exact
+    matches: list[Passage] = []
+    for step in _STEP.split(title.strip()):
+        matches = _with_title(step, matches or passages) or matches
+    return matches
+
+
+def _with_title(title: str, passages: Sequence[Passage]) -> list[Passage]:
+    """Returns the passages with this title of chapter, page or section, or with this number of chapter or lesson."""
+    title = title.strip().strip("\"'“”‘’")
+    if numbered := _NUMBERED_PLACE.fullmatch(title):
+        kind, number = numbered.group(1).lower(), int(numbered.group(2))
+        return [passage for passage in passages if getattr(passage.chunk.locator, kind) == number]
+    for spelling in (title, _CHAPTER.sub("", title), _PLACE_WORDS.sub("", title)):
         plain = _plain(spelling)
         matches = [passage for passage in passages if plain and plain in _titles(passage)]
         if matches:
@@ -142,8 +159,8 @@ def _titles(passage: Passage) -> set[str]:
     locator = passage.chunk.locator
     page = locator.page_title
     sections = [locator.section_title or "", *locator.heading_path, " ".join(locator.heading_path)]
-    titles = [page, *sections, *(f"{page} {section}" for section in sections)]
-    return {plain for plain in map(_plain, titles) if plain}
+    titles = [page, *locator.breadcrumb, *sections, *(f"{page} {section}" for section in sections)]
+    return {plain for title in titles for plain in (_plain(title), _plain(_CHAPTER.sub("", title))) if plain}
 
 
 def _plain(title: str) -> str:

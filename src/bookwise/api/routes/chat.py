@@ -113,7 +113,10 @@ async def _conversation(
             f"The engine {body.engine!r} is not configured.", advice=f"Use {', '.join(state.kit.engines)}."
         )
     thread = await _thread(body, caller, state)
-    question = body.question(thread.book_id, default_threshold=state.settings.agent_score_threshold)
+    settings = state.settings
+    question = body.question(
+        thread.book_id, default_threshold=settings.agent_score_threshold, default_top_k=settings.agent_top_k
+    )
     turn = ChatTurn(question=question, owner=caller.owner, thread_id=thread.id, answer_id=answer_id)
     threads = state.app.threads
     answer = converse(question, thread.id, kit=state.kit, threads=threads, owner=caller.owner, answer_id=answer_id)

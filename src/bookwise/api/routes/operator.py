@@ -29,6 +29,7 @@ def _runner(state: ServiceState) -> Any:
 OPERATIONS: Mapping[type[Any], Callable[[ServiceState], Any]] = {
     read.SearchBook: lambda state: state.app.search_kit,
     ask.AskBook: lambda state: for_one_question(state.kit, state.settings),
+    ask.RetrievePassages: lambda state: state.app.search_kit,
     read.ReadLesson: _app,
     read.ReadContext: _app,
     books.ListBooks: _app,

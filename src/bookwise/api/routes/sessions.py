@@ -12,7 +12,7 @@ from bookwise.api.problems import documented
 from bookwise.api.state import state_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.errors import NotFound
-from bookwise.schemas.chat import MESSAGES_EXAMPLE, ConversationThread, Message
+from bookwise.schemas.chat import MESSAGES_EXAMPLE, ConversationThread, HistoryMessage
 from bookwise.schemas.wire import EXAMPLE_SESSION_ID, SessionId, Shape, examples
 
 router = APIRouter(prefix="/session", tags=["sessions"], route_class=StrictRoute)
@@ -36,7 +36,7 @@ class HistoryResponse(Shape):
     )
 
     session_id: SessionId
-    messages: tuple[Message, ...]
+    messages: tuple[HistoryMessage, ...]
     total: int = Field(ge=0, description="Number of messages in the session.")
     limit: int
     offset: int = Field(description="Number of older messages that were skipped.")
@@ -60,7 +60,7 @@ async def history(
         messages = await threads.history(session_id, owner=caller.owner, limit=MESSAGES_MAX)
     return HistoryResponse(
         session_id=session_id,
-        messages=tuple(map(Message.of, messages[offset : offset + limit])),
+        messages=tuple(map(HistoryMessage.of, messages[offset : offset + limit])),
         total=len(messages),
         limit=limit,
         offset=offset,

@@ -68,6 +68,33 @@ async def test_the_model_is_sent_the_rules_the_thread_and_the_tool_under_both_na
         assert tool["function"] == {**schema, "name": name, "strict": False}
 
 
+async def test_the_longest_answer_is_sent_when_it_is_set() -> None:
+    _, server = await asked(says("A loop"))
+    assert "max_tokens" not in server.requests[0].json
+    _, server = await asked(says("A loop"), max_tokens=256)
+    assert server.requests[0].json["max_tokens"] == 256
+
+
+@pytest.mark.parametrize(("top_k", "searched"), [(9, 9), (100, 20)])
+async def test_a_call_without_a_number_of_results_gets_the_number_of_the_question(top_k: int, searched: int) -> None:
+    book = Searches()
+    result, server = await asked(searches("loops"), says("A loop"), retrieve=book, top_k=top_k)
+    assert book.asked == [("loops", searched, 0.0)]
+    assert result.events[0] == SearchStarted(query="loops", top_k=searched)
+    spec = server.requests[0].json["tools"][0]["function"]["parameters"]["properties"]["top_k"]
+    assert spec["default"] == searched
+
+
+async def test_the_system_prompt_can_be_replaced() -> None:
+    _, server = await asked(says("A loop"), system_prompt="Answer in verse.")
+    assert server.requests[0].json["messages"][0]["content"].startswith("Answer in verse.\n\nTHE BOOK:")
+
+
+async def test_a_question_with_half_a_letter_is_sent() -> None:
+    _, server = await asked(says("A loop"), question="What is \ud800 a loop?")
+    assert server.requests[0].json["messages"][-1]["content"] == "What is ? a loop?"
+
+
 async def test_the_alias_searches_like_the_tool_itself() -> None:
     book = Searches()
     result, _ = await asked(tool_calls((TOOL_ALIAS, '{"query": "loops"}')), says("A loop"), retrieve=book)

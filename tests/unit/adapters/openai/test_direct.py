@@ -67,6 +67,12 @@ async def test_the_request_is_what_the_protocol_says() -> None:
     }
 
 
+async def test_the_longest_answer_is_sent_when_it_is_set() -> None:
+    async with scripted(says("A loop")) as server, model_client(server.url) as client:
+        await outcome(DirectAnswerer(client), task(max_tokens=256))
+    assert server.requests[0].json["max_tokens"] == 256
+
+
 async def test_half_a_letter_in_a_question_does_not_stop_it() -> None:
     async with scripted(says("A loop")) as server, model_client(server.url) as client:
         result = await outcome(DirectAnswerer(client), task(standalone="What is \ud800 a loop?"))

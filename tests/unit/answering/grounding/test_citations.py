@@ -1,6 +1,7 @@
 """Citations in the text of a model become [n] after their sentence."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,10 +10,14 @@ from bookwise.domain.answers import Passage
 from tests.support.builders import chunks
 
 
-def passage(number: int, title: str, text: str, section: str = "") -> Passage:
+def passage(number: int, title: str, text: str, section: str = "", **place_fields: Any) -> Passage:
     (chunk,) = chunks(title, "r1", text)
     place = replace(
-        chunk.locator, page_title=title, section_title=section or None, heading_path=(section,) if section else ()
+        chunk.locator,
+        page_title=title,
+        section_title=section or None,
+        heading_path=(section,) if section else (),
+        **place_fields,
     )
     return Passage(number=number, chunk=replace(chunk, text=text, locator=place), score=1.0)
 
@@ -56,6 +61,51 @@ def test_every_way_of_citing_becomes_a_number_after_the_sentence(
 ) -> None:
     cited = resolve_citations(written, PASSAGES)
     assert (cited.text, cited.numbers, cited.removed) == (read, numbers, 0)
+
+
+CHAPTERS = (
+    passage(1, "Chapter 1: Getting Started", "Install it with pip.", "Prerequisites", chapter=1),
+    passage(
+        2, "Nodes", "A node publishes messages.", "Talking", chapter=2, breadcrumb=("Part One", "Chapter 2: ROS 2")
+    ),
+    passage(3, "Launch Files", "A launch file starts nodes.", chapter=3, breadcrumb=("Part One", "Simulation")),
+)
+
+
+@pytest.mark.parametrize(
+    ("citation", "number"),
+    [
+        ("(from Chapter 1: Getting Started)", 1),
+        ("(from Getting Started)", 1),
+        ("[Source: Getting Started]", 1),
+        ("(from Chapter 1)", 1),
+        ("(from Chapter 1: Prerequisites)", 1),
+        ("(from Chapter 1: Getting Started - Prerequisites)", 1),
+        ("(from Chapter 1: Getting Started, Prerequisites)", 1),
+        ("(from Chapter 1: Getting Started, section Prerequisites)", 1),
+        ("(from the section Prerequisites)", 1),
+        ("(from the Prerequisites section)", 1),
+        ('(from "Prerequisites" in Chapter 1: Getting Started)', 1),
+        ("(from Chapter 2: ROS 2)", 2),
+        ("(from Chapter 2: ROS 2 › Nodes)", 2),
+        ("(from Part One › ROS 2 › Nodes › Talking)", 2),
+        ("[Source: ROS 2]", 2),
+        ("[Source: Nodes, page Talking]", 2),
+        ("(from Chapter 3: Simulation)", 3),
+        ("[Source: Chapter 3: Launch Files]", 3),
+    ],
+)
+def test_a_citation_by_chapter_section_or_page_names_the_passage_retrieved_from_there(
+    citation: str, number: int
+) -> None:
+    cited = resolve_citations(f"It is so {citation}.", CHAPTERS)
+    assert (cited.text, cited.numbers, cited.removed) == (f"It is so. [{number}]", (number,), 0)
+
+
+@pytest.mark.parametrize("citation", ["(from Chapter 9)", "(from Chapter 9: Talking Robots)", "[Source: Chapter 7]"])
+def test_a_chapter_that_was_not_retrieved_is_no_source(citation: str) -> None:
+    cited = resolve_citations(f"It is so {citation}.", CHAPTERS)
+    assert (cited.text, cited.numbers, cited.removed) == ("It is so.", (), 1)
 
 
 @pytest.mark.parametrize(
