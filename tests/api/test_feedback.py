@@ -319,7 +319,7 @@ async def test_what_was_asked_more_than_ninety_days_ago_is_forgotten(opened: Ope
         moment = datetime.now(UTC) - timedelta(days=days)
         await opened.service.app.journal.note(replace(recent, answer_id=str(uuid4()), asked_at=moment))
     async with anyio.create_task_group() as beside:
-        beside.start_soon(service_app._tidy, opened.service)
+        beside.start_soon(service_app._clean_up, opened.service)
         with anyio.fail_after(30):
             while len(await notes(opened)) == 3:  # noqa: ASYNC110 - the journal tells nobody when it forgets
                 await anyio.sleep(0.01)

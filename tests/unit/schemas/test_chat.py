@@ -468,7 +468,7 @@ def test_a_thread_that_breaks_a_rule_is_refused(changed: dict[str, object], said
     [
         ({"role": "system"}, "role"),
         ({"timestamp": "2025-12-17T14:20:00"}, "time zone"),
-        ({"confidence": 0.9}, "only a message of the assistant"),
+        ({"confidence": 0.9}, "only an assistant message"),
         ({"role": "assistant", "confidence": 1.01}, "confidence"),
         ({"role": "assistant", "confidence": -0.01}, "confidence"),
     ],
