@@ -6,7 +6,7 @@ from bookwise.domain.answers import Passage
 
 NOT_IN_THE_BOOK = "I couldn't find that information in the book."
 BLOCKED = "I can only answer questions about the book. Please ask about something in it."
-DISCLAIMER = "The book covers this only loosely. Check the cited passages before you rely on this answer."
+DISCLAIMER = "The book covers this only loosely: check the cited passages before you rely on this answer."
 UNSUPPORTED_MARK = " *(not supported by the book)*"
 
 
