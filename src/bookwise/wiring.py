@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bookwise.adapters.collection_guard import CollectionGuard, GuardedCatalogReader
 from bookwise.adapters.data_folder import lock_data_folder
-from bookwise.domain.errors import Misconfigured
+from bookwise.adapters.qdrant.collections import collections_of, index_ids, index_name
+from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
+from bookwise.domain.errors import DataFolderBusy, Misconfigured
 from bookwise.retrieval.search import SearchKit
 from bookwise.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from pydantic import SecretStr
 
     from bookwise.adapters.embedders.service import EmbeddingTimeouts
     from bookwise.adapters.openai.client import ModelClient
+    from bookwise.adapters.sql.database import Database
     from bookwise.answering.ask import AskKit
     from bookwise.domain.answers import EngineName
     from bookwise.ingestion.pipeline import IngestionKit
     from bookwise.ports import (
         Answerer,
         Catalog,
+        CatalogReader,
         Embedder,
         JobStore,
         Journal,
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     )
 
 DATABASE_FILE = "bookwise.db"
+INDEX_FOLDER = "index"
 
 OnPage = Callable[[int, int], None]
 
@@ -90,8 +96,8 @@ async def open_app(
     queued or running are marked as failed, unless `take_over_jobs` is set. Raises `DataFolderBusy` while another
     process has the data folder.
     """
-    from bookwise.adapters.sql.catalog import SqlCatalog
     from bookwise.adapters.sql.database import open_database
+    from bookwise.adapters.sql.guarded_catalog import GuardedCatalog
     from bookwise.adapters.sql.jobs import SqlJobs
     from bookwise.adapters.sql.journal import SqlJournal
     from bookwise.adapters.sql.keys import SqlKeys
@@ -114,7 +120,12 @@ async def open_app(
             embedder=embedder,
             vectors=SqlVectorCache(database),
             index=index,
-            catalog=SqlCatalog(database, index_id=index.id, exclusive=settings.database_url is None),
+            catalog=GuardedCatalog(
+                database,
+                index_id=index.id,
+                exclusive=settings.database_url is None,
+                guard=_guard(settings, embedder, partial(_sql_catalog, database)),
+            ),
             jobs=jobs,
             threads=SqlThreads(database),
             keys=SqlKeys(database),
@@ -123,11 +134,54 @@ async def open_app(
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogKit:
+    """The books and jobs of a data folder, without its index and its embedder."""
+
+    settings: Settings
+    catalog: Catalog
+    indexes: Mapping[str, Catalog]  #: the catalog as each index of the data folder sees it, by the index's name
+    jobs: JobStore
+
+
+@asynccontextmanager
+async def open_catalog(settings: Settings) -> AsyncIterator[CatalogKit]:
+    """Opens the catalog for reading, also while another process has the data folder.
+
+    When no process has it, jobs that were left queued or running are marked as failed, as `open_app` does.
+    """
+    from bookwise.adapters.sql.database import open_database  # loads SQLAlchemy: 0.2 s
+    from bookwise.adapters.sql.jobs import SqlJobs
+
+    indexes = index_ids(settings.data_dir / INDEX_FOLDER)
+    async with AsyncExitStack() as stack:
+        is_locked = _lock_or_read(settings, stack)
+        database = await stack.enter_async_context(open_database(database_url(settings)))
+        if is_locked:
+            for index_id in indexes.values():
+                await SqlJobs(database, holder=index_id).interrupt_running()
+        yield CatalogKit(
+            settings=settings,
+            catalog=_sql_catalog(database, ""),
+            indexes={name: _sql_catalog(database, index_id) for name, index_id in indexes.items()},
+            jobs=SqlJobs(database),
+        )
+
+
+def _lock_or_read(settings: Settings, stack: AsyncExitStack) -> bool:
+    """Whether this process got the lock. Without it, a SQLite file must be complete: opening it then only reads."""
+    try:
+        stack.enter_context(lock_data_folder(settings.data_dir))
+    except DataFolderBusy:
+        if settings.database_url is None and not _sqlite_reader(settings, "").is_current:
+            raise
+        return False
+    return True
+
+
 @asynccontextmanager
 async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
     """What a single search needs, opened as fast as possible; the whole app where a fast start is not possible."""
-    from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
-
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_data_folder(settings.data_dir))
         embedder = await stack.enter_async_context(open_embedder(settings, inline=True))
@@ -135,9 +189,11 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
         if begin_loading := getattr(embedder, "begin_loading", None):  # a local model loads while the index opens
             begin_loading()
         index = await stack.enter_async_context(opening)
-        catalog = SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index.id)
+        open_catalog = partial(_sqlite_reader, settings)
+        catalog = open_catalog(index.id)
         if settings.database_url is None and catalog.is_current:
-            yield SearchKit(embedder=embedder, index=index, catalog=catalog)
+            guarded = GuardedCatalogReader(catalog, _guard(settings, embedder, open_catalog))
+            yield SearchKit(embedder=embedder, index=index, catalog=guarded)
             return
     async with open_app(settings) as app:
         yield app.search_kit
@@ -213,9 +269,26 @@ def _open_index(settings: Settings, embedder: Embedder) -> AbstractAsyncContextM
 
 
 def index_folder(settings: Settings, fingerprint: str) -> Path:
-    """Each embedder has a collection of its own: vectors of two models are never mixed."""
-    name = re.sub(r"[^A-Za-z0-9.-]+", "-", fingerprint)
-    return settings.data_dir / "index" / f"{settings.qdrant_collection_name}-{name}"
+    """Where the index of the configured collection is, for one embedder."""
+    return settings.data_dir / INDEX_FOLDER / index_name(settings.qdrant_collection_name, fingerprint)
+
+
+def _guard(settings: Settings, embedder: Embedder, open_catalog: Callable[[str], CatalogReader]) -> CollectionGuard:
+    """Knows the catalog as the other collections with vectors of this embedder see it."""
+    collections = collections_of(settings.data_dir / INDEX_FOLDER, embedder.facts.fingerprint)
+    configured = settings.qdrant_collection_name
+    others = {name: open_catalog(index_id) for name, index_id in collections.items() if name != configured}
+    return CollectionGuard(configured, others)
+
+
+def _sql_catalog(database: Database, index_id: str) -> Catalog:
+    from bookwise.adapters.sql.catalog import SqlCatalog  # loads SQLAlchemy: 0.2 s
+
+    return SqlCatalog(database, index_id=index_id, exclusive=False)
+
+
+def _sqlite_reader(settings: Settings, index_id: str) -> SqliteCatalogReader:
+    return SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index_id)
 
 
 def database_url(settings: Settings) -> str:

@@ -8,7 +8,7 @@ from bookwise.answering.evidence.retrieve import EvidenceSearch
 from bookwise.domain.answers import Evidence, Question
 from bookwise.domain.books import Book, Calibration, Chunk
 from bookwise.domain.search import Live
-from bookwise.evaluation.fit import Fit, Strengths, fitted, mean
+from bookwise.evaluation.fit import Fit, Strengths, fit_calibration, mean
 from bookwise.evaluation.off_topic import FOREIGN_QUESTIONS
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from bookwise.ports import CatalogReader
@@ -102,7 +102,7 @@ def _says_something(heading: str) -> bool:
     return len(heading) in _HEADING_LENGTHS and any(map(str.isalpha, plain)) and plain not in GENERIC_HEADINGS
 
 
-async def calibrated(
+async def calibrate_book(
     book: Book, samples: Samples, kit: SearchKit, *, on_matched: OnMatched = lambda text: None
 ) -> CalibrationRun:
     """Fits the map on the samples and compares it with the one in use."""
@@ -116,7 +116,7 @@ async def calibrated(
     negatives = {text: _strengths(await evidence(text, STRAIGHT)) for text in samples.negatives}
     dropped = _in_the_book(positives, negatives) if samples.foreign else ()
     kept = replace(samples, negatives=tuple(text for text in samples.negatives if text not in dropped))
-    fit = fitted(list(positives.values()), [negatives[text] for text in kept.negatives])
+    fit = fit_calibration(list(positives.values()), [negatives[text] for text in kept.negatives])
     before = await _shares(kept, kit.calibration_of(book), evidence)
     after = await _shares(kept, fit.calibration, evidence) if fit.calibration else None
     if before and after and after.balance < before.balance:

@@ -20,10 +20,13 @@ ADDING = (
 )
 
 
-def questions_of(book: Book, file: Path | None) -> tuple[ValidationQuestion, ...]:
-    """The questions of the file where one is named, of the book's own profile otherwise; never none."""
-    if file is not None:
-        return _checked(read_questions(file), str(file), advice="Add at least one question to it.")
+def questions_from(file: Path) -> tuple[ValidationQuestion, ...]:
+    """The questions in the file, at least one. Raises `NotFound` or `InvalidInput`."""
+    return _require_questions(read_questions(file), str(file), advice="Add at least one question to the file.")
+
+
+def questions_of(book: Book) -> tuple[ValidationQuestion, ...]:
+    """The questions in the book's own profile, at least one. Raises `NotFound` or `InvalidInput`."""
     if "://" in book.source:
         raise NotFound(f"Book {book.id!r} is a site, which has no {PROFILE_FILE}.", advice="Use --questions FILE.")
     root = Path(book.source)
@@ -32,7 +35,7 @@ def questions_of(book: Book, file: Path | None) -> tuple[ValidationQuestion, ...
             f"The folder of book {book.id!r} is not there any more: {book.source or '(unknown)'}.",
             advice="Ingest the book again from where it is now, or use --questions FILE.",
         )
-    return _checked(read_profile(root).questions, str(root / PROFILE_FILE), advice=ADDING)
+    return _require_questions(read_profile(root).questions, str(root / PROFILE_FILE), advice=ADDING)
 
 
 def read_questions(file: Path) -> tuple[ValidationQuestion, ...]:
@@ -48,7 +51,9 @@ def read_questions(file: Path) -> tuple[ValidationQuestion, ...]:
     raise InvalidInput(f"{file}: a file of questions ends in .toml, .json or .jsonl.")
 
 
-def _checked(questions: tuple[ValidationQuestion, ...], where: str, *, advice: str) -> tuple[ValidationQuestion, ...]:
+def _require_questions(
+    questions: tuple[ValidationQuestion, ...], where: str, *, advice: str
+) -> tuple[ValidationQuestion, ...]:
     if not questions:
         raise NotFound(f"There are no questions in {where}.", advice=advice)
     for question in questions:

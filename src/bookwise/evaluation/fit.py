@@ -29,7 +29,7 @@ class Fit:
     reason: str = ""
 
 
-def fitted(positives: Sequence[Strengths], negatives: Sequence[Strengths]) -> Fit:
+def fit_calibration(positives: Sequence[Strengths], negatives: Sequence[Strengths]) -> Fit:
     """The map that answers most of the first and refuses most of the second, both sides counting the same."""
     known, foreign = sorted(map(mean, positives)), sorted(map(mean, negatives))
     area = area_under_roc(known, foreign)

@@ -178,7 +178,7 @@ class Evaluation:
         return [v.similarity for v in self.verdicts if v.question.kind in kinds]
 
 
-def judged(question: ValidationQuestion, answer: Answer, live: LiveBook) -> Verdict:
+def judge(question: ValidationQuestion, answer: Answer, live: LiveBook) -> Verdict:
     """The verdict on one answer."""
     citations = answer.citations if isinstance(answer, Answered) else ()
     inside = [c.passage.chunk.locator for c in citations if c.passage.chunk.locator.source_file == question.lesson]

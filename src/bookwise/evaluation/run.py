@@ -7,7 +7,7 @@ from bookwise.answering.ask import AskKit, ask, final
 from bookwise.domain.answers import Answer, EngineName, Question
 from bookwise.domain.books import Book, Chunk
 from bookwise.domain.threads import Role, ThreadMessage
-from bookwise.evaluation.metrics import Evaluation, LiveBook, judged
+from bookwise.evaluation.metrics import Evaluation, LiveBook, judge
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from bookwise.ports import Catalog, LessonIndex
 from bookwise.retrieval import read
@@ -15,7 +15,7 @@ from bookwise.retrieval import read
 OnAnswer = Callable[[ValidationQuestion], None]
 
 
-async def evaluated(
+async def evaluate(
     questions: Sequence[ValidationQuestion],
     book: Book,
     kit: AskKit,
@@ -28,7 +28,7 @@ async def evaluated(
     verdicts = []
     for question in questions:
         answer = await _answer(question, book.id, kit, engine)
-        verdicts.append(judged(question, answer, live))
+        verdicts.append(judge(question, answer, live))
         on_answer(question)
     return Evaluation(book_id=book.id, title=book.title, engine=engine or kit.engine, verdicts=tuple(verdicts))
 

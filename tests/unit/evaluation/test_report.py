@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bookwise.evaluation.metrics import Evaluation, LiveBook, judged
+from bookwise.evaluation.metrics import Evaluation, LiveBook, judge
 from bookwise.evaluation.report import report_html
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from tests.support.answers import answered, blocked, evidence, passage, refused
@@ -56,7 +56,7 @@ def page() -> str:
         (asked("stray-one", "near-miss", "How do nodes sing?"), answered()),
         (asked("far-one", "off-topic", "Who won the cup?"), blocked()),
     )
-    verdicts = tuple(judged(question, answer, LIVE) for question, answer in pairs)
+    verdicts = tuple(judge(question, answer, LIVE) for question, answer in pairs)
     return report_html(
         Evaluation(book_id="book", title=f"A {EVIL} book", engine="direct", verdicts=verdicts), minimum=0.8
     )

@@ -15,6 +15,7 @@ import anyio.to_thread
 import qdrant_edge as qdrant
 
 from bookwise.adapters.qdrant import filters
+from bookwise.adapters.qdrant.collections import IDENTITY_FILE
 from bookwise.adapters.qdrant.schema import (
     DENSE,
     INTEGER_FIELDS,
@@ -33,7 +34,6 @@ from bookwise.domain.search import Candidate, Filter
 
 T = TypeVar("T")
 
-IDENTITY_FILE = "bookwise-index.json"
 BM25_SATURATION = 1.2
 BM25_MEAN_WORDS = 80.0
 #: Up to here every vector is compared exactly; beyond, two-bit vectors choose and exact ones decide.
