@@ -1,4 +1,4 @@
-"""Settings → App: the only maker of adapters."""
+"""Settings → App: the only module that creates adapters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ OnPage = Callable[[int, int], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
-    """Everything the faces use, opened."""
+    """Everything that the command line, the API and the library use, opened."""
 
     settings: Settings
     embedder: Embedder
@@ -71,7 +71,7 @@ class App:
 
     @property
     def ingestion_kit(self) -> IngestionKit:
-        from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers, which a search does not need
+        from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers: 0.2 s, which a search does not need
 
         return IngestionKit(
             embedder=self.embedder,
@@ -201,7 +201,7 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
 
 @asynccontextmanager
 async def open_answers(settings: Settings, search: SearchKit) -> AsyncIterator[AskKit]:
-    """What an answer needs, with the engines that are configured; no model is called yet."""
+    """What an answer needs, with the configured engines. No model is called yet."""
     from bookwise.answering.ask import AskKit
     from bookwise.answering.extractive.answerer import ExtractiveAnswerer
 
@@ -229,7 +229,7 @@ def _engine(settings: Settings) -> EngineName:
     if settings.engine != "extractive" and settings.openai_api_key is None:
         raise Misconfigured(
             f"BOOKWISE_ENGINE={settings.engine} needs OPENAI_API_KEY, which is not set.",
-            advice="Set it, or let Bookwise answer without a model: BOOKWISE_ENGINE=extractive.",
+            advice="Set OPENAI_API_KEY, or answer without a model: BOOKWISE_ENGINE=extractive.",
         )
     return settings.engine
 
@@ -237,7 +237,7 @@ def _engine(settings: Settings) -> EngineName:
 def _open_model(settings: Settings) -> ModelClient:
     from bookwise.adapters.openai.client import ModelClient
 
-    key = _key(settings.openai_api_key, "OPENAI_API_KEY", f"BOOKWISE_ENGINE={settings.engine}")
+    key = _require_key(settings.openai_api_key, "OPENAI_API_KEY", f"BOOKWISE_ENGINE={settings.engine}")
     return ModelClient(key, base_url=settings.openai_base_url, model=settings.openai_model)
 
 
@@ -292,6 +292,7 @@ def _sqlite_reader(settings: Settings, index_id: str) -> SqliteCatalogReader:
 
 
 def database_url(settings: Settings) -> str:
+    """The configured database, or the SQLite file in the data folder."""
     if settings.database_url is not None:
         return settings.database_url.get_secret_value()
     from bookwise.adapters.sql.address import sqlite_url
@@ -301,7 +302,7 @@ def database_url(settings: Settings) -> str:
 
 @asynccontextmanager
 async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIterator[Embedder]:
-    """The configured embedder; nothing is loaded and nobody is called yet. `inline`: one question at a time."""
+    """The configured embedder. No model is loaded and no service called yet. `inline`: one question at a time."""
     match settings.embedder:
         case "minilm":
             from bookwise.adapters.embedders.minilm import MiniLM
@@ -320,34 +321,34 @@ async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIte
             from bookwise.adapters.embedders.openai import OpenAIEmbedder
 
             async with OpenAIEmbedder(
-                _key(settings.openai_api_key, "OPENAI_API_KEY", "BOOKWISE_EMBEDDER=openai"),
+                _require_key(settings.openai_api_key, "OPENAI_API_KEY", "BOOKWISE_EMBEDDER=openai"),
                 base_url=settings.openai_base_url,
                 model=settings.openai_embedding_model,
-                patience=_patience(settings),
+                patience=_embedding_timeouts(settings),
             ) as openai:
                 yield openai
         case "cohere":
             from bookwise.adapters.embedders.cohere import CohereEmbedder
 
             async with CohereEmbedder(
-                _key(settings.cohere_api_key, "COHERE_API_KEY", "BOOKWISE_EMBEDDER=cohere"),
+                _require_key(settings.cohere_api_key, "COHERE_API_KEY", "BOOKWISE_EMBEDDER=cohere"),
                 base_url=settings.cohere_base_url,
                 model=settings.cohere_model,
-                patience=_patience(settings),
+                patience=_embedding_timeouts(settings),
             ) as cohere:
                 yield cohere
 
 
-def _key(key: SecretStr | None, name: str, wanted_by: str) -> SecretStr:
+def _require_key(key: SecretStr | None, name: str, setting: str) -> SecretStr:
     if key is None:
         raise Misconfigured(
-            f"{wanted_by} needs {name}, which is not set.",
-            advice=f"Set {name}, or use what needs no key: BOOKWISE_EMBEDDER=minilm, BOOKWISE_ENGINE=extractive.",
+            f"{setting} needs {name}, which is not set.",
+            advice=f"Set {name}, or use BOOKWISE_EMBEDDER=minilm and BOOKWISE_ENGINE=extractive, which need no key.",
         )
     return key
 
 
-def _patience(settings: Settings) -> EmbeddingTimeouts:
+def _embedding_timeouts(settings: Settings) -> EmbeddingTimeouts:
     from bookwise.adapters.embedders.service import EmbeddingTimeouts
 
     return EmbeddingTimeouts(deadline=settings.embed_timeout_seconds)
@@ -355,14 +356,14 @@ def _patience(settings: Settings) -> EmbeddingTimeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCopy:
-    """The folder to read a book from, and what could not be brought there."""
+    """The folder to read a book from, and notes on pages that could not be fetched."""
 
     root: Path
     notes: tuple[str, ...] = ()
 
 
 async def local_copy(source: str, settings: Settings, *, on_page: OnPage | None = None) -> LocalCopy:
-    """The source itself, or a mirror of the live site it names."""
+    """The folder itself, or a local mirror of the site at this URL."""
     if "://" not in source:
         return LocalCopy(root=Path(source))
     from bookwise.adapters.site import SiteOptions, mirror

@@ -64,6 +64,18 @@ def test_every_filter_reaches_the_search(bookwise: CommandLine, book: Path) -> N
     assert len(one["results"]) == 1  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_every_hardware_tier_is_searched_by_default(bookwise: CommandLine, tmp_path: Path, command: str) -> None:
+    robot = "---\nhardware_tier: 4\n---\n# Humanoids\n\nA humanoid robot walks on two legs with twelve joints.\n"
+    bookwise("ingest", str(write_book(tmp_path / "robots", {"humanoids.md": robot})))
+    question = "How many joints has a humanoid robot?"
+    for options, hits in (([], 1), (["--tier", "4"], 1), (["--tier", "3"], 0)):
+        result = bookwise.json(command, question, *options)
+        assert len(result["results" if command == "search" else "sources"]) == hits, options
+    assert bookwise(command, "--help") == 0
+    assert "POST /search` defaults to 1" in " ".join(bookwise.out.split())
+
+
 def test_lesson_and_context_read_on_from_a_hit(bookwise: CommandLine, book: Path) -> None:
     bookwise("ingest", str(book))
     (hit, *_) = bookwise.json("search", "one request")["results"]  # type: ignore[misc]
