@@ -68,7 +68,7 @@ def calibrate(
     write: Annotated[bool, typer.Option("--write", help="Use the fitted map for this book from now on.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Fit the similarity scale to the book, so that it answers more and refuses better.
+    """Fit the similarity scale to the book. It then answers more and refuses better.
 
     Exits with 1 when the questions do not allow a better fit.
     """

@@ -204,7 +204,7 @@ def _show(discovery: Discovery, report: JobReport) -> None:
 
 
 def changes(ctx: typer.Context, path: SourceArgument, book: BookId = None, as_json: JsonFlag = False) -> None:
-    """Show what `bookwise ingest` would change: new, modified and deleted lessons."""
+    """Show what an ingest would change. Lists new, modified and deleted lessons."""
     discovery, _ = anyio.run(partial(_discover, path, book, settings_of(ctx)))
     live = execute(ctx, ListLessons(book_id=discovery.book_id))
     unreadable = frozenset(lesson.source_file for lesson in discovery.unreadable)

@@ -29,7 +29,7 @@ def insights(
     ] = 30,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what readers asked the service: unanswered questions first, then the most requested lessons.
+    """Show what readers asked the service. Unanswered questions come first.
 
     Questions on the command line are not counted.
     """

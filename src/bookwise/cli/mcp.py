@@ -22,7 +22,7 @@ def add_to(app: typer.Typer) -> None:
 
 
 def mcp(ctx: typer.Context) -> None:
-    """Serve the books to an AI assistant (MCP over stdio) with the tools search, fetch and ask.
+    """Serve the books to an AI assistant over MCP. It gets the tools search, fetch and ask on stdin and stdout.
 
     The data folder is locked only while a tool runs, so assistants and `bookwise ingest` can share it.
     """

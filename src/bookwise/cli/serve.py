@@ -22,7 +22,7 @@ def serve(
         typer.Option(min=0, max=65535, help="Port to listen on; 0 picks a free one (default: BOOKWISE_PORT, 8000)."),
     ] = None,
 ) -> None:
-    """Serve the books over HTTP: chat page, search, ingestion, OpenAI-compatible API and MCP.
+    """Serve the books over HTTP. Includes the chat page, search, ingestion, an OpenAI-compatible API and MCP.
 
     Without an API key the service only listens on this machine; `bookwise keys create` creates one.
     """

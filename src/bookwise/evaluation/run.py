@@ -1,4 +1,4 @@
-"""Questions → their answers, each asked as a reader would, and what of the book is live to judge them by."""
+"""Questions → verdicts: asks each question as a reader would, and reads the live book to judge the answers."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -24,7 +24,7 @@ async def evaluate(
     engine: EngineName | None = None,
     on_answer: OnAnswer = lambda question: None,
 ) -> Evaluation:
-    """Every question asked and judged, in order."""
+    """Asks and judges every question, in order."""
     verdicts = []
     for question in questions:
         answer = await _answer(question, book.id, kit, engine)
@@ -34,7 +34,7 @@ async def evaluate(
 
 
 async def live_book(book_id: str, *, index: LessonIndex, catalog: Catalog) -> LiveBook:
-    """All chunks that readers see."""
+    """All live chunks of the book."""
     chunks: list[Chunk] = []
     for record in await catalog.records(book_id):
         chunks.extend(await read.lesson(book_id, record.lesson_id, index=index, catalog=catalog))
@@ -42,15 +42,15 @@ async def live_book(book_id: str, *, index: LessonIndex, catalog: Catalog) -> Li
 
 
 async def _answer(question: ValidationQuestion, book_id: str, kit: AskKit, engine: EngineName | None) -> Answer:
-    """The answer at the end of the thread: what was asked before is asked, and answered, before."""
+    """The answer to the last question, after the earlier questions of the thread were asked and answered."""
     history: list[ThreadMessage] = []
     for earlier in question.history:
-        answer = await _one(earlier, book_id, kit, engine, history)
+        answer = await _ask(earlier, book_id, kit, engine, history)
         history += [_message("user", earlier), _message("assistant", answer.text)]
-    return await _one(question.text, book_id, kit, engine, history)
+    return await _ask(question.text, book_id, kit, engine, history)
 
 
-async def _one(
+async def _ask(
     text: str, book_id: str, kit: AskKit, engine: EngineName | None, history: Sequence[ThreadMessage]
 ) -> Answer:
     return await final(ask(Question(text=text, book_id=book_id, engine=engine), kit, history=history))

@@ -35,6 +35,8 @@ class ListJobs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobReport:
+    """A job and the outcomes of its lessons."""
+
     job: IngestionJob
     outcomes: tuple[LessonOutcome, ...]
 
@@ -52,7 +54,7 @@ class ReadJob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestBook:
-    """A job in the service, from a source on its machine."""
+    """Starts a job in the service; the source is on the same machine."""
 
     source: str
     book_id: str
