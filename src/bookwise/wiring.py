@@ -1,4 +1,8 @@
-"""Settings → App: the only module that creates adapters."""
+"""Settings → App: the only module that creates adapters.
+
+Adapters are imported inside the functions that open them, so that a command loads only what it uses: SQLAlchemy takes
+0.2 s, onnxruntime 0.1 s, the OpenAI client 0.7 s.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +75,7 @@ class App:
 
     @property
     def ingestion_kit(self) -> IngestionKit:
-        from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers: 0.2 s, which a search does not need
+        from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers: 0.3 s, which a search does not need
 
         return IngestionKit(
             embedder=self.embedder,

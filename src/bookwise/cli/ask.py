@@ -60,7 +60,7 @@ def ask(  # noqa: PLR0913 - one parameter per option
         if writer is not None:
             anyio.run(followed, _events_of(answer), writer)
     if writer is None:
-        from bookwise.schemas.ask import AgentResponse  # loads pydantic: 0.1 s
+        from bookwise.schemas.ask import AgentResponse  # loads pydantic models: 0.2 s
 
         response = AgentResponse.of(answer, query=question, min_relevance=settings.min_relevance_score)
         print_json(response.model_dump(mode="json"))

@@ -11,6 +11,7 @@ from typing import Annotated
 import anyio
 import anyio.to_thread
 import typer
+import watchfiles
 
 from bookwise.cli.exit_codes import OK, SOME_FAILED
 from bookwise.cli.output import (
@@ -84,7 +85,7 @@ def _ingest_once(ctx: typer.Context, path: str, book: str | None, mode: Ingestio
         try:
             report = with_app(ctx, partial(_ingest, discovery, root, mode=mode, source=_source(path), show=show))
         except DataFolderBusy as busy:
-            from bookwise.cli.handover import operator_of  # loads httpx2 and pydantic: 0.3 s, needed only here
+            from bookwise.cli.handover import operator_of  # loads httpx2 and pydantic: 0.2 s, needed only here
 
             with operator_of(settings_of(ctx), busy) as operator:
                 request = IngestBook(source=_source(path), book_id=discovery.book_id, mode=mode)
@@ -130,10 +131,8 @@ def _fetch_status(*, visible: bool) -> Iterator[OnPage | None]:
 
 
 def _watch(path: str, again: Callable[[], int]) -> None:
-    from watchfiles import watch  # loads a native library, needed only here
-
     console(stderr=True).print(f"Watching {path} for changes. Press Ctrl-C to stop.", markup=False)
-    for _ in watch(path, raise_interrupt=True):
+    for _ in watchfiles.watch(path, raise_interrupt=True):
         again()
 
 
@@ -148,7 +147,7 @@ def _no_bar() -> Iterator[OnOutcome]:
 
 @contextmanager
 def _bar(total: int) -> Iterator[OnOutcome]:
-    from rich.markup import escape
+    from rich.markup import escape  # loads rich: 0.05 s
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (

@@ -33,7 +33,7 @@ def insights(
 
     Questions on the command line are not counted.
     """
-    from bookwise.operations.insights import ReadInsights  # loads pydantic: 0.1 s
+    from bookwise.operations.insights import ReadInsights  # loads pydantic models: 0.2 s
 
     report = execute(ctx, ReadInsights(book=book, days=days))
     if as_json:
@@ -113,7 +113,7 @@ def _write(line: str) -> None:
 
 def _line(text: str) -> str:
     """Text from a reader or a book, as one printable line."""
-    from bookwise.schemas.wire import shortened  # loads pydantic: 0.1 s
+    from bookwise.schemas.wire import shortened  # loads pydantic models: 0.2 s
 
     return shortened(printable(" ".join(text.split())), LINE_MAX)
 

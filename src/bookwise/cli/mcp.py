@@ -31,7 +31,7 @@ def mcp(ctx: typer.Context) -> None:
 
 
 async def _serve(settings: Settings) -> None:
-    from mcp.server.stdio import stdio_server  # loads the MCP SDK: 0.5 s
+    from mcp.server.stdio import stdio_server  # loads the MCP SDK: 0.8 s
 
     # The tools are the same as those of the service at /mcp. Their names, schemas and errors exist once, in api/.
     from bookwise.api.mcp_tools import tool_server

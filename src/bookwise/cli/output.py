@@ -91,7 +91,7 @@ def execute(ctx: typer.Context, operation: "Operation[App, T]", run: Callable[[A
 
 def hand_over(settings: Settings, busy: DataFolderBusy, operation: "Operation[Any, T]") -> T:
     """Runs the operation in the service that has the data folder; raises `busy` when no service has it."""
-    from bookwise.cli import handover  # loads httpx2 and pydantic: 0.3 s, needed only here
+    from bookwise.cli import handover  # loads httpx2 and pydantic: 0.2 s, needed only here
 
     return handover.hand_over(settings, busy, operation)
 

@@ -69,7 +69,7 @@ def search(  # noqa: PLR0913 - one parameter per filter
     except DataFolderBusy as busy:
         result = hand_over(settings_of(ctx), busy, requested)
     if as_json:
-        from bookwise.schemas.books import SearchResponse  # loads pydantic: 0.1 s
+        from bookwise.schemas.books import SearchResponse  # loads pydantic models: 0.2 s
 
         print_json(SearchResponse.of(result).model_dump(mode="json"))
     else:
@@ -113,7 +113,7 @@ def _show(result: SearchResult) -> None:
 
 
 def _write_styled(text: str, *, style: str = "", indent: int = 0) -> None:
-    from rich.padding import Padding
+    from rich.padding import Padding  # loads rich: 0.05 s
     from rich.text import Text
 
     console().print(Padding(Text(printable(text), style=style), (0, 0, 0, indent)))
@@ -132,11 +132,11 @@ def _excerpt(chunk: Chunk) -> str:
 
 def _show_chunks(chunks: tuple[Chunk, ...], *, as_json: bool) -> None:
     if as_json:
-        from bookwise.schemas.books import DocumentChunk  # loads pydantic: 0.1 s
+        from bookwise.schemas.books import DocumentChunk  # loads pydantic models: 0.2 s
 
         print_json({"chunks": [DocumentChunk.of(chunk).model_dump(mode="json") for chunk in chunks]})
         return
-    from rich.markdown import Markdown
+    from rich.markdown import Markdown  # loads rich: 0.05 s
     from rich.rule import Rule
 
     for chunk in chunks:

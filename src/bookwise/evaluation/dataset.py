@@ -14,6 +14,7 @@ from bookwise.domain.errors import InvalidInput, NotFound
 from bookwise.ingestion.discovery.profile import PROFILE_FILE, BookProfile, ValidationQuestion, read_profile
 from bookwise.ingestion.discovery.profile_errors import complaints
 
+CORRECT_FILE = "Correct the file and run the command again."
 ADD_QUESTIONS = (
     f"Add [[questions]] with id, kind, text and lesson to {PROFILE_FILE} at the root of the book, "
     "or use --questions FILE."
@@ -84,14 +85,14 @@ def _toml(file: Path, text: str) -> Any:
     try:
         return tomllib.loads(text).get("questions", [])
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{file} is not valid TOML: {error}.") from error
+        raise InvalidInput(f"{file} is not valid TOML: {error}.", advice=CORRECT_FILE) from error
 
 
 def _json(file: Path, text: str) -> Any:
     try:
         items = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{file} is not valid JSON: {error}.") from error
+        raise InvalidInput(f"{file} is not valid JSON: {error}.", advice=CORRECT_FILE) from error
     if not isinstance(items, list):
         raise InvalidInput(f"{file} is not a JSON list.", advice="Put the questions into a list: [{…}, {…}].")
     return items
@@ -106,9 +107,10 @@ def _json_lines(file: Path, text: str) -> list[ValidationQuestion]:
         try:
             questions.append(ValidationQuestion.model_validate(json.loads(line)))
         except (json.JSONDecodeError, RecursionError) as error:
-            raise InvalidInput(f"{file}, line {number} is not valid JSON: {error}.") from error
+            raise InvalidInput(f"{file}, line {number} is not valid JSON: {error}.", advice=CORRECT_FILE) from error
         except ValidationError as error:
-            raise InvalidInput(f"{file}, line {number}: {complaints(error, ValidationQuestion)}") from error
+            message = f"{file}, line {number}: {complaints(error, ValidationQuestion)}"
+            raise InvalidInput(message, advice=CORRECT_FILE) from error
     return questions
 
 
@@ -116,4 +118,4 @@ def _validate(file: Path, items: Sequence[Any]) -> tuple[ValidationQuestion, ...
     try:
         return BookProfile.model_validate({"questions": items}).questions
     except ValidationError as error:
-        raise InvalidInput(f"{file}: {complaints(error, BookProfile)}") from error
+        raise InvalidInput(f"{file}: {complaints(error, BookProfile)}", advice=CORRECT_FILE) from error

@@ -146,8 +146,8 @@ class Evaluation:
     @property
     def citations(self) -> Tally:
         """The number of citations, and of those that resolve."""
-        asked = sum(len(v.citations) for v in self.verdicts)
-        return Tally(name="citations", asked=asked, right=asked - sum(len(v.broken) for v in self.verdicts))
+        total = sum(len(v.citations) for v in self.verdicts)
+        return Tally(name="citations", asked=total, right=total - sum(len(v.broken) for v in self.verdicts))
 
     @property
     def sections(self) -> Tally:
