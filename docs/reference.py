@@ -1,4 +1,4 @@
-"""Code → docs/reference: settings, commands, errors and routes, so that the pages never lag behind.
+"""Code → docs/reference: the pages on settings, commands, errors and routes.
 
 python -m docs.reference [--check]
 """
@@ -23,9 +23,9 @@ NOTE = "<!-- Written by `make docs`; edit the code instead. -->"
 
 
 def settings_page() -> str:
-    lines = [NOTE, "# Settings", "", "Order of trust: command-line flag, environment, `.env`, `[settings]` in a"]
-    lines += ["`bookwise.toml` of the working folder (by the name in the last column), default.", ""]
-    lines += ["| environment | default | allowed | what it is | in toml |", "|---|---|---|---|---|"]
+    lines = [NOTE, "# Settings", "", "Order of precedence: command-line flag, environment, `.env`, `[settings]` in a"]
+    lines += ["`bookwise.toml` in the working folder (under the name in the last column), default.", ""]
+    lines += ["| environment | default | allowed | meaning | in toml |", "|---|---|---|---|---|"]
     hints = types()
     for field, info in FIELDS.items():
         default = "" if info.default is None else f"`{info.default}`"
@@ -43,26 +43,32 @@ def allowed(hint: Any, limits: dict[str, Any]) -> str:
 BOUNDS = {"ge": "at least", "gt": "more than", "le": "at most", "pattern": "must match"}
 
 
+SUBCOMMANDS = ("books remove", "keys create", "keys list", "keys revoke", "keys rotate", "config show")
+
+
 def commands_page() -> str:
     lines = [
         NOTE,
         "# Commands",
         "",
-        "Every command but `chat`, `mcp` and `serve` takes `--json`. Results go to stdout, everything else to stderr.",
+        "All commands except `chat`, `mcp` and `serve` take `--json`. Results go to stdout, everything else to stderr.",
         "",
     ]
     app = program([])
-    for command in ("", *COMMANDS, "config show"):
+    for command in ("", *COMMANDS, *SUBCOMMANDS):
         lines += [f"## bookwise {command}".rstrip(), "", "```", help_of(app, command), "```", ""]
     return "\n".join(lines)
 
 
 def help_of(app: typer.Typer, command: str) -> str:
-    shown = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="bookwise", env={"COLUMNS": "100"})
-    return "\n".join(line.rstrip() for line in shown.output.strip().splitlines())
+    result = CliRunner().invoke(app, [*command.split(), "--help"], prog_name="bookwise", env={"COLUMNS": "100"})
+    return "\n".join(line.rstrip() for line in result.output.strip().splitlines())
 
 
-NOT_ALL_WELL = "finished, but a lesson failed, doctor found something, or validate or calibrate fell short of its aim"
+PARTLY_DONE = (
+    "finished, but a lesson failed, `doctor` found a problem, `validate` or `calibrate` missed its goal, "
+    "or a removal was not confirmed"
+)
 WITH_REASON = (BadLesson, ModelUnavailable)
 
 
@@ -74,23 +80,23 @@ def errors_page() -> str:
         'With `--json` an error is `{"error": {"code", "message", "advice"}}` on stderr.',
         "",
     ]
-    lines += ["| code | exit | what it means |", "|---|---|---|"]
+    lines += ["| code | exit | meaning |", "|---|---|---|"]
     for kind in descendants(BookwiseError):
         error = kind("", "") if issubclass(kind, WITH_REASON) else kind("")
         lines.append(f"| `{error.code}` | {exit_code(error)} | {(kind.__doc__ or '').splitlines()[0]} |")
     lines += ["", "| exit | meaning |", "|---|---|", "| 0 | done |"]
-    lines += [f"| {SOME_FAILED} | {NOT_ALL_WELL} |"]
+    lines += [f"| {SOME_FAILED} | {PARTLY_DONE} |"]
     lines += [f"| {INTERRUPTED} | stopped by Ctrl-C |", f"| {BUG} | a bug in Bookwise |"]
     return "\n".join(lines) + "\n"
 
 
 def descendants(kind: type[BookwiseError]) -> list[type[BookwiseError]]:
-    return [found for child in kind.__subclasses__() for found in (child, *descendants(child))]
+    return [error for child in kind.__subclasses__() for error in (child, *descendants(child))]
 
 
 def openapi_file() -> str:
-    told = create_app(Settings()).openapi()
-    return json.dumps(told, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    schema = create_app(Settings()).openapi()
+    return json.dumps(schema, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 PAGES = {
@@ -103,7 +109,7 @@ PAGES = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail when a page differs from the code")
+    parser.add_argument("--check", action="store_true", help="fail when a page is out of date")
     check = parser.parse_args().check
     stale = []
     for name, write in PAGES.items():
@@ -114,7 +120,7 @@ def main() -> int:
                 FOLDER.mkdir(exist_ok=True)
                 page.write_text(text, encoding="utf-8")
     if check and stale:
-        sys.stderr.write(f"docs/reference/{', '.join(stale)} differ from the code; run `make docs`.\n")
+        sys.stderr.write(f"docs/reference/{', '.join(stale)} are out of date; run `make docs`.\n")
     return 1 if check and stale else 0
 
 

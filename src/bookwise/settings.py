@@ -31,7 +31,7 @@ EngineSetting = Literal["auto", "extractive", "direct", "agent"]
 def _setting(
     default: Any, text: str, *, name: str | None = None, check: Callable[[Any], Any] | None = None, **limits: Any
 ) -> Any:
-    """A setting: its value must keep the limits, and `check` refuses it or returns what it stands for."""
+    """A setting. `limits` are pydantic constraints; `check` raises ValueError or returns the final value."""
     return dataclasses.field(default=default, metadata={NAME: name, TEXT: text, LIMITS: limits, CHECK: check})
 
 
@@ -41,105 +41,114 @@ def _unprefixed_setting(name: str, default: Any, text: str, **more: Any) -> Any:
 
 
 def _origins(value: tuple[str, ...]) -> tuple[str, ...]:
-    found = tuple(origin for part in value if (origin := part.strip()))
-    if not all(map(_ORIGIN.fullmatch, found)):
+    origins = tuple(origin for part in value if (origin := part.strip()))
+    if not all(map(_ORIGIN.fullmatch, origins)):
         raise ValueError("must be origins such as https://book.example, separated by commas")
-    return found
+    return origins
 
 
 def _http(value: str) -> str | None:
     if value and not value.startswith(("http://", "https://")):
-        raise ValueError("must begin with http:// or https://")
+        raise ValueError("must start with http:// or https://")
     return value.rstrip("/") or None
 
 
 def _one_line(value: SecretStr) -> SecretStr | None:
     secret = value.get_secret_value()
     if secret != secret.strip() or "\n" in secret:
-        raise ValueError("must not contain line breaks or blanks around it")
+        raise ValueError("must not start or end with spaces or contain line breaks")
     return value if secret else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Everything that can be set. A wrong name or value is refused at start."""
+    """All settings. An unknown name or an invalid value raises `Misconfigured` at start."""
 
-    data_dir: Path = _setting(Path(".bookwise"), "Folder that holds all state.")
+    data_dir: Path = _setting(Path(".bookwise"), "Data folder: index, database and threads.")
     cache_dir: Path | None = _setting(
-        None, "Folder for files that can be made again (the built model). Default: the user's cache."
+        None, "Folder for files that can be rebuilt, such as the compiled model. Default: the user's cache folder."
     )
-    embedder: EmbedderName = _setting("minilm", "Which embedder turns texts into vectors.")
-    model_dir: Path | None = _setting(None, "Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2.")
-    embed_workers: int = _setting(0, "Threads that embed at the same time; 0 means one per core.", ge=0, le=256)
-    site_allow_private: bool = _setting(False, "Allow live sites on private or loopback addresses.")
-    site_max_pages: int = _setting(2_000, "Pages fetched of a live site.", ge=1, le=100_000)
+    embedder: EmbedderName = _setting("minilm", "Embedder that turns text into vectors.")
+    model_dir: Path | None = _setting(
+        None, "Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2. Default: the installed package."
+    )
+    embed_workers: int = _setting(0, "Number of embedding threads; 0 means one per core.", ge=0, le=256)
+    site_allow_private: bool = _setting(False, "Allow ingesting sites on private or loopback addresses.")
+    site_max_pages: int = _setting(2_000, "Maximum number of pages fetched from a site.", ge=1, le=100_000)
     embed_timeout_seconds: float = _setting(
-        60.0, "Deadline of one call to an embedding service, retries included.", gt=0, le=600
+        60.0, "Timeout of one call to an embedding service, including retries.", gt=0, le=600
     )
     engine: EngineSetting = _setting(
-        "auto", "Which engine writes answers; auto: direct when a key is set, extractive otherwise."
+        "auto", "Engine that writes answers. auto: direct when OPENAI_API_KEY is set, extractive otherwise."
     )
     temperature: float | None = _setting(
         None,
-        "Randomness of the language model; by default 0 in a conversation and 0.1 for a single question.",
+        "Temperature of the language model. Default: 0 in a chat, 0.1 for a single question.",
         ge=0.0,
         le=1.0,
     )
     max_tokens: int | None = _setting(
-        None, "Longest answer of the language model, in tokens. Default: the model's own limit.", ge=1, le=1_000_000
+        None, "Maximum length of a model's answer, in tokens. Default: the model's own limit.", ge=1, le=1_000_000
     )
-    answer_timeout_seconds: float = _setting(60.0, "Deadline of one answer, retries included.", gt=0, le=600)
-    unsupported: Literal["drop", "mark"] = _setting(
-        "drop", "What becomes of a model's sentence that no passage carries."
-    )
+    answer_timeout_seconds: float = _setting(60.0, "Timeout of one answer, including retries.", gt=0, le=600)
+    unsupported: Literal["drop", "mark"] = _setting("drop", "What to do with unsupported sentences: drop or mark.")
     keep_questions: bool = _setting(
-        True, "Keep what readers of the service ask, for `bookwise insights`; false: only the counts."
+        True, "Store readers' questions for `bookwise insights`. false: store only the counts."
     )
-    log_questions: bool = _setting(False, "Write the text of questions into the service's log.")
+    log_questions: bool = _setting(False, "Include the text of questions in the service log.")
 
     host: str = _setting("127.0.0.1", "Address that `bookwise serve` listens on.", min_length=1)
-    port: int = _setting(8000, "Port that `bookwise serve` listens on; 0: a free one.", ge=0, le=65535)
+    port: int = _setting(8000, "Port that `bookwise serve` listens on; 0 picks a free one.", ge=0, le=65535)
     cors_origins: tuple[str, ...] = _setting(
-        (), "Origins whose pages may call the service, such as https://book.example; with commas.", check=_origins
+        (), "Origins whose pages may call the service, such as https://book.example; comma-separated.", check=_origins
     )
-    body_limit_bytes: int = _setting(512 * 1024, "Largest body of a request.", ge=1024, le=64 * 1024 * 1024)
+    body_limit_bytes: int = _setting(512 * 1024, "Maximum size of a request body.", ge=1024, le=64 * 1024 * 1024)
 
     otel_endpoint: str | None = _unprefixed_setting(
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         None,
-        "OpenTelemetry collector (OTLP over HTTP); no telemetry without it.",
+        "URL of an OpenTelemetry collector (OTLP over HTTP). Default: no telemetry.",
         check=_http,
     )
-    otel_texts: bool = _setting(False, "Send questions, passages and answers to the collector as well.")
+    otel_texts: bool = _setting(False, "Also send questions, passages and answers to the collector.")
 
     openai_api_key: SecretStr | None = _unprefixed_setting(
-        "OPENAI_API_KEY", None, "Key for the OpenAI-compatible endpoint.", check=_one_line
+        "OPENAI_API_KEY", None, "API key of the OpenAI-compatible endpoint.", check=_one_line
     )
-    openai_model: str = _unprefixed_setting("OPENAI_MODEL", "gpt-4o-mini", "Language model.", min_length=1)
+    openai_model: str = _unprefixed_setting(
+        "OPENAI_MODEL", "gpt-4o-mini", "Language model that writes answers.", min_length=1
+    )
     openai_base_url: str = _unprefixed_setting(
-        "OPENAI_BASE_URL", OPENAI_URL, "OpenAI-compatible endpoint.", check=_http
+        "OPENAI_BASE_URL", OPENAI_URL, "URL of the OpenAI-compatible endpoint.", check=_http
     )
     openai_embedding_model: str = _setting(
         "text-embedding-3-small", "Embedding model of the OpenAI embedder.", min_length=1
     )
-    cohere_api_key: SecretStr | None = _unprefixed_setting("COHERE_API_KEY", None, "Key for Cohere.", check=_one_line)
-    cohere_model: str = _unprefixed_setting(
-        "COHERE_MODEL", "embed-english-v3.0", "Embedding model of Cohere.", min_length=1
+    cohere_api_key: SecretStr | None = _unprefixed_setting(
+        "COHERE_API_KEY", None, "API key of Cohere.", check=_one_line
     )
-    cohere_base_url: str = _setting(COHERE_URL, "Cohere's endpoint.", check=_http)
-    qdrant_url: str | None = _unprefixed_setting("QDRANT_URL", None, "Qdrant server; embedded when empty.", check=_http)
+    cohere_model: str = _unprefixed_setting(
+        "COHERE_MODEL", "embed-english-v3.0", "Embedding model of the Cohere embedder.", min_length=1
+    )
+    cohere_base_url: str = _setting(COHERE_URL, "URL of the Cohere API.", check=_http)
+    qdrant_url: str | None = _unprefixed_setting(
+        "QDRANT_URL", None, "URL of a Qdrant server. Default: the index is in the data folder.", check=_http
+    )
     qdrant_api_key: SecretStr | None = _unprefixed_setting(
-        "QDRANT_API_KEY", None, "Key for the Qdrant server.", check=_one_line
+        "QDRANT_API_KEY", None, "API key of the Qdrant server.", check=_one_line
     )
     qdrant_collection_name: str = _unprefixed_setting(
-        "QDRANT_COLLECTION_NAME", "textbook_chunks", "Collection that holds the chunks.", pattern=r"^[\w-]{1,64}$"
+        "QDRANT_COLLECTION_NAME", "textbook_chunks", "Collection that stores the chunks.", pattern=r"^[\w-]{1,64}$"
     )
     database_url: SecretStr | None = _unprefixed_setting(
-        "DATABASE_URL", None, "PostgreSQL or SQLite URL. Default: a SQLite file in the data folder.", check=_one_line
+        "DATABASE_URL",
+        None,
+        "URL of a PostgreSQL or SQLite database. Default: a SQLite file in the data folder.",
+        check=_one_line,
     )
-    agent_top_k: int = _unprefixed_setting("AGENT_TOP_K", 5, "Chunks retrieved for an answer.", ge=1, le=100)
+    agent_top_k: int = _unprefixed_setting("AGENT_TOP_K", 5, "Number of chunks retrieved for an answer.", ge=1, le=100)
     agent_score_threshold: float = _unprefixed_setting(
-        "AGENT_SCORE_THRESHOLD", 0.0, "Least similarity of a retrieved chunk.", ge=0.0, le=1.0
+        "AGENT_SCORE_THRESHOLD", 0.0, "Minimum similarity of a retrieved chunk.", ge=0.0, le=1.0
     )
     agent_max_turns: int = _unprefixed_setting(
         "AGENT_MAX_TURNS",
@@ -149,70 +158,71 @@ class Settings:
         le=1_000,
     )
     min_relevance_score: float = _unprefixed_setting(
-        "MIN_RELEVANCE_SCORE", 0.3, "Similarity from which the ask face calls its confidence high.", ge=0.0, le=1.0
+        "MIN_RELEVANCE_SCORE", 0.3, "Minimum similarity for high confidence in `ask`.", ge=0.0, le=1.0
     )
 
     github_webhook_secret: SecretStr | None = _unprefixed_setting(
         "GITHUB_WEBHOOK_SECRET",
         None,
-        "Secret that GitHub signs its deliveries with; no webhook without it.",
+        "Secret that GitHub signs webhook deliveries with. Default: the webhook is off.",
         check=_one_line,
     )
     github_repository: str | None = _unprefixed_setting(
-        "GITHUB_REPOSITORY", None, "The one repository whose pushes are ingested, such as owner/book."
+        "GITHUB_REPOSITORY", None, "Repository whose pushes are ingested, such as owner/book."
     )
-    github_branch: str = _unprefixed_setting(
-        "GITHUB_BRANCH", "main", "The branch whose pushes are ingested.", min_length=1
-    )
+    github_branch: str = _unprefixed_setting("GITHUB_BRANCH", "main", "Branch whose pushes are ingested.", min_length=1)
 
     def __post_init__(self) -> None:
         values = {name: getattr(self, name) for name in FIELDS}
-        for name, value in _checked(values).items():
+        for name, value in _validate(values).items():
             object.__setattr__(self, name, value)
 
     @property
     def cache_folder(self) -> Path:
+        """Where rebuildable files are stored."""
         return self.cache_dir or _user_cache() or self.data_dir / "cache"
 
 
-FIELDS = {known.name: known for known in dataclasses.fields(Settings)}
+FIELDS = {field.name: field for field in dataclasses.fields(Settings)}
 
 
-def _checked(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What was set, as its settings want it. A default is right as it is, and so is a path: the quickest commands set
-    nothing else, and go without pydantic."""
-    given = {
+def _validate(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that differ from their default, validated. Paths need no validation: the fastest commands set
+    nothing else, and do not load pydantic."""
+    changed = {
         name: value
         for name, value in values.items()
         if value is not FIELDS[name].default and not isinstance(value, Path)
     }
-    if not given:
+    if not changed:
         return {}
-    from pydantic import ConfigDict, ValidationError, create_model  # 0.1 s
+    from pydantic import ConfigDict, ValidationError, create_model  # loads pydantic: 0.1 s
 
     hints = types()
-    shapes: dict[str, Any] = {name: (_shape(hints[name], FIELDS[name].metadata), ...) for name in given}
-    # The other engine for patterns takes 30 ms to build `\w{1,64}`.
-    model = create_model("Given", __config__=ConfigDict(regex_engine="python-re"), **shapes)
+    shapes: dict[str, Any] = {name: (_annotate(hints[name], FIELDS[name].metadata), ...) for name in changed}
+    # The default regex engine takes 30 ms to compile `\w{1,64}`.
+    model = create_model("ChangedSettings", __config__=ConfigDict(regex_engine="python-re"), **shapes)
     try:
-        checked = model(**{name: value.split(",") if _is_list(name, value) else value for name, value in given.items()})
+        valid = model(**{name: value.split(",") if _is_list(name, value) else value for name, value in changed.items()})
     except ValidationError as error:
-        raise Misconfigured(_explained(error), advice="`bookwise config show` lists all settings.") from None
-    return {name: getattr(checked, name) for name in given}
+        raise Misconfigured(
+            _describe(error), advice="Correct or unset it. The settings reference lists the allowed values."
+        ) from None
+    return {name: getattr(valid, name) for name in changed}
 
 
 def types() -> dict[str, Any]:
-    """What each setting may be."""
+    """The type of each setting."""
     from pydantic import SecretStr
 
     return get_type_hints(Settings, localns={"SecretStr": SecretStr})
 
 
-def _shape(hint: Any, about: Mapping[str, Any]) -> Any:
+def _annotate(hint: Any, metadata: Mapping[str, Any]) -> Any:
     from pydantic import AfterValidator, Field
 
-    limited = Annotated[hint, Field(**about[LIMITS])]
-    return Annotated[limited, AfterValidator(about[CHECK])] if about[CHECK] else limited
+    limited = Annotated[hint, Field(**metadata[LIMITS])]
+    return Annotated[limited, AfterValidator(metadata[CHECK])] if metadata[CHECK] else limited
 
 
 def _is_list(name: str, value: Any) -> bool:
@@ -227,24 +237,25 @@ def _user_cache() -> Path | None:
 
 
 def foreign_environment() -> dict[str, str]:
-    """The environment for another program: without our own settings, some of which are secrets."""
-    ours = {env_name(field) for field in FIELDS}
-    return {name: value for name, value in os.environ.items() if name not in ours}
+    """The environment for another program, without Bookwise's settings, which may be secrets."""
+    own = {env_name(field) for field in FIELDS}
+    return {name: value for name, value in os.environ.items() if name not in own}
 
 
-def load_settings(**given: Any) -> Settings:
-    """Settings by order of trust: `given`, environment, `.env`, `bookwise.toml` here, defaults."""
+def load_settings(**overrides: Any) -> Settings:
+    """The settings. Order of precedence: `overrides`, environment, `.env`, `bookwise.toml` in the working folder,
+    defaults. An override of None is ignored. Raises `Misconfigured`."""
     values: dict[str, Any] = _from_toml(Path(TOML_FILE))
     for source in (_dotenv(), os.environ):
         refuse_unknown(source)
-        values |= _named(source)
-    values |= {name: value for name, value in given.items() if value is not None}
+        values |= _values_in(source)
+    values |= {name: value for name, value in overrides.items() if value is not None}
     return Settings(**values)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownSetting:
-    """One line of `bookwise config show`."""
+    """One entry of `bookwise config show`."""
 
     name: str
     value: str
@@ -253,23 +264,23 @@ class ShownSetting:
 
 
 def show(settings: Settings) -> list[ShownSetting]:
-    """Every setting with its value and where it came from; secrets masked."""
+    """Every setting with its value and its source. Secrets are masked."""
     from pydantic import SecretStr
 
     in_toml = _from_toml(Path(TOML_FILE))
-    shown = []
+    rows = []
     for field, info in FIELDS.items():
         value = getattr(settings, field)
-        masked = "********" if isinstance(value, SecretStr) else "" if value is None else str(value)
-        shown.append(
+        text = "********" if isinstance(value, SecretStr) else "" if value is None else str(value)
+        rows.append(
             ShownSetting(
                 name=env_name(field),
-                value=masked,
+                value=text,
                 source=_source(field, in_toml),
                 description=info.metadata[TEXT],
             )
         )
-    return shown
+    return rows
 
 
 def env_name(field: str) -> str:
@@ -278,17 +289,19 @@ def env_name(field: str) -> str:
 
 
 def refuse_unknown(environment: Mapping[str, str | None]) -> None:
-    """A BOOKWISE_ name that means nothing is a typing error that would otherwise be ignored."""
+    """Raises `Misconfigured` for an unknown BOOKWISE_ name: a misspelt setting must not be ignored."""
     known = {env_name(field) for field in FIELDS}
     for name in environment:
         if name.upper().startswith(PREFIX) and name.upper() not in known:
-            raise Misconfigured(f"Unknown setting {name}.", advice=f"Did you mean {_nearest(name.upper(), known)}?")
+            raise Misconfigured(
+                f"Unknown setting {name}.", advice=f"Did you mean {_nearest(name.upper(), known)}? Otherwise unset it."
+            )
 
 
-def _nearest(name: str, known: set[str]) -> str:
-    import difflib
+def _nearest(name: str, candidates: set[str]) -> str:
+    import difflib  # needed only for an error
 
-    return (difflib.get_close_matches(name, known, n=1, cutoff=0) or [""])[0]
+    return (difflib.get_close_matches(name, candidates, n=1, cutoff=0) or [""])[0]
 
 
 def _dotenv() -> dict[str, str | None]:
@@ -299,8 +312,8 @@ def _dotenv() -> dict[str, str | None]:
     return dict(dotenv_values(".env"))
 
 
-def _named(environment: Mapping[str, str | None]) -> dict[str, str]:
-    """What an environment says about settings; an empty value says nothing."""
+def _values_in(environment: Mapping[str, str | None]) -> dict[str, str]:
+    """The settings in an environment. An empty value counts as unset."""
     fields = {env_name(field): field for field in FIELDS}
     return {fields[name.upper()]: value for name, value in environment.items() if value and name.upper() in fields}
 
@@ -314,7 +327,7 @@ def _from_toml(path: Path) -> dict[str, Any]:
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")).get(TOML_TABLE, {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise Misconfigured(f"{path} is not valid TOML: {error}") from None
+        raise Misconfigured(f"{path} is not valid TOML: {error}.", advice="Correct the file.") from None
     for name in table:
         if name not in FIELDS:
             raise Misconfigured(
@@ -330,15 +343,15 @@ def is_set(field: str) -> bool:
 
 
 def _source(field: str, in_toml: dict[str, Any]) -> str:
-    if field in _named(os.environ):
+    if field in _values_in(os.environ):
         return "environment"
-    if field in _named(_dotenv()):
+    if field in _values_in(_dotenv()):
         return ".env"
     return TOML_FILE if field in in_toml else "default"
 
 
-def _explained(error: ValidationError) -> str:
-    """What is wrong with which setting; the value itself may be a secret and is not repeated."""
+def _describe(error: ValidationError) -> str:
+    """The problem of each setting, without its value, which may be a secret."""
     lines = []
     for problem in error.errors(include_input=False, include_url=False):
         lines.append(f"{env_name(str(problem['loc'][0]))}: {problem['msg'].removeprefix('Value error, ')}")

@@ -1,33 +1,42 @@
-"""Settings → App: the only maker of adapters."""
+"""Settings → App: the only module that creates adapters.
+
+Adapters are imported inside the functions that open them, so that a command loads only what it uses: SQLAlchemy takes
+0.2 s, onnxruntime 0.1 s, the OpenAI client 0.7 s.
+"""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bookwise.adapters.collection_guard import CollectionGuard, GuardedCatalogReader
 from bookwise.adapters.data_folder import lock_data_folder
-from bookwise.domain.errors import Misconfigured
+from bookwise.adapters.qdrant.collections import collections_of, index_ids, index_name
+from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
+from bookwise.domain.errors import DataFolderBusy, Misconfigured
 from bookwise.retrieval.search import SearchKit
 from bookwise.settings import Settings
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Mapping
 
     from pydantic import SecretStr
 
     from bookwise.adapters.embedders.service import EmbeddingTimeouts
     from bookwise.adapters.openai.client import ModelClient
+    from bookwise.adapters.sql.database import Database
     from bookwise.answering.ask import AskKit
     from bookwise.domain.answers import EngineName
     from bookwise.ingestion.pipeline import IngestionKit
     from bookwise.ports import (
         Answerer,
         Catalog,
+        CatalogReader,
         Embedder,
         JobStore,
         Journal,
@@ -40,13 +49,14 @@ if TYPE_CHECKING:
     )
 
 DATABASE_FILE = "bookwise.db"
+INDEX_FOLDER = "index"
 
 OnPage = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class App:
-    """Everything the faces use, opened."""
+    """Everything that the command line, the API and the library use, opened."""
 
     settings: Settings
     embedder: Embedder
@@ -65,7 +75,7 @@ class App:
 
     @property
     def ingestion_kit(self) -> IngestionKit:
-        from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers, which a search does not need
+        from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers: 0.3 s, which a search does not need
 
         return IngestionKit(
             embedder=self.embedder,
@@ -77,11 +87,21 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, take_over_jobs: bool = False) -> AsyncIterator[App]:
-    """Holds the data folder and opens what is in it. The jobs that an earlier holder left behind have failed, unless
-    they are taken over."""
-    from bookwise.adapters.sql.catalog import SqlCatalog
+async def open_app(
+    settings: Settings,
+    *,
+    embedder: Embedder | None = None,
+    index: LessonIndex | None = None,
+    take_over_jobs: bool = False,
+) -> AsyncIterator[App]:
+    """Locks the data folder and opens everything in it.
+
+    `embedder` and `index` replace the configured ones; the caller closes them. Jobs that an earlier process left
+    queued or running are marked as failed, unless `take_over_jobs` is set. Raises `DataFolderBusy` while another
+    process has the data folder.
+    """
     from bookwise.adapters.sql.database import open_database
+    from bookwise.adapters.sql.guarded_catalog import GuardedCatalog
     from bookwise.adapters.sql.jobs import SqlJobs
     from bookwise.adapters.sql.journal import SqlJournal
     from bookwise.adapters.sql.keys import SqlKeys
@@ -89,7 +109,13 @@ async def open_app(settings: Settings, *, take_over_jobs: bool = False) -> Async
     from bookwise.adapters.sql.threads import SqlThreads
     from bookwise.adapters.sql.vectors import SqlVectorCache
 
-    async with _open_index(settings) as (embedder, index), open_database(database_url(settings)) as database:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(lock_data_folder(settings.data_dir))
+        if embedder is None:
+            embedder = await stack.enter_async_context(open_embedder(settings))
+        if index is None:
+            index = await stack.enter_async_context(_open_index(settings, embedder))
+        database = await stack.enter_async_context(open_database(database_url(settings)))
         jobs = SqlJobs(database, holder=index.id)
         if not take_over_jobs:
             await jobs.interrupt_running()
@@ -98,7 +124,12 @@ async def open_app(settings: Settings, *, take_over_jobs: bool = False) -> Async
             embedder=embedder,
             vectors=SqlVectorCache(database),
             index=index,
-            catalog=SqlCatalog(database, index_id=index.id, exclusive=settings.database_url is None),
+            catalog=GuardedCatalog(
+                database,
+                index_id=index.id,
+                exclusive=settings.database_url is None,
+                guard=_guard(settings, embedder, partial(_sql_catalog, database)),
+            ),
             jobs=jobs,
             threads=SqlThreads(database),
             keys=SqlKeys(database),
@@ -107,15 +138,66 @@ async def open_app(settings: Settings, *, take_over_jobs: bool = False) -> Async
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogKit:
+    """The books and jobs of a data folder, without its index and its embedder."""
+
+    settings: Settings
+    catalog: Catalog
+    indexes: Mapping[str, Catalog]  #: the catalog as each index of the data folder sees it, by the index's name
+    jobs: JobStore
+
+
+@asynccontextmanager
+async def open_catalog(settings: Settings) -> AsyncIterator[CatalogKit]:
+    """Opens the catalog for reading, also while another process has the data folder.
+
+    When no process has it, jobs that were left queued or running are marked as failed, as `open_app` does.
+    """
+    from bookwise.adapters.sql.database import open_database  # loads SQLAlchemy: 0.2 s
+    from bookwise.adapters.sql.jobs import SqlJobs
+
+    indexes = index_ids(settings.data_dir / INDEX_FOLDER)
+    async with AsyncExitStack() as stack:
+        is_locked = _lock_or_read(settings, stack)
+        database = await stack.enter_async_context(open_database(database_url(settings)))
+        if is_locked:
+            for index_id in indexes.values():
+                await SqlJobs(database, holder=index_id).interrupt_running()
+        yield CatalogKit(
+            settings=settings,
+            catalog=_sql_catalog(database, ""),
+            indexes={name: _sql_catalog(database, index_id) for name, index_id in indexes.items()},
+            jobs=SqlJobs(database),
+        )
+
+
+def _lock_or_read(settings: Settings, stack: AsyncExitStack) -> bool:
+    """Whether this process got the lock. Without it, a SQLite file must be complete: opening it then only reads."""
+    try:
+        stack.enter_context(lock_data_folder(settings.data_dir))
+    except DataFolderBusy:
+        if settings.database_url is None and not _sqlite_reader(settings, "").is_current:
+            raise
+        return False
+    return True
+
+
 @asynccontextmanager
 async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
-    """What a single search needs, opened as fast as can be; the whole app where that is not possible."""
-    from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
-
-    async with _open_index(settings, warm=True) as (embedder, index):
-        shelf = SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index.id)
-        if settings.database_url is None and shelf.is_current:
-            yield SearchKit(embedder=embedder, index=index, catalog=shelf)
+    """What a single search needs, opened as fast as possible; the whole app where a fast start is not possible."""
+    async with AsyncExitStack() as stack:
+        stack.enter_context(lock_data_folder(settings.data_dir))
+        embedder = await stack.enter_async_context(open_embedder(settings, inline=True))
+        opening = _open_index(settings, embedder)
+        if begin_loading := getattr(embedder, "begin_loading", None):  # a local model loads while the index opens
+            begin_loading()
+        index = await stack.enter_async_context(opening)
+        open_catalog = partial(_sqlite_reader, settings)
+        catalog = open_catalog(index.id)
+        if settings.database_url is None and catalog.is_current:
+            guarded = GuardedCatalogReader(catalog, _guard(settings, embedder, open_catalog))
+            yield SearchKit(embedder=embedder, index=index, catalog=guarded)
             return
     async with open_app(settings) as app:
         yield app.search_kit
@@ -123,7 +205,7 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
 
 @asynccontextmanager
 async def open_answers(settings: Settings, search: SearchKit) -> AsyncIterator[AskKit]:
-    """What an answer needs, with the engines that are configured; no model is called yet."""
+    """What an answer needs, with the configured engines. No model is called yet."""
     from bookwise.answering.ask import AskKit
     from bookwise.answering.extractive.answerer import ExtractiveAnswerer
 
@@ -153,7 +235,7 @@ def _engine(settings: Settings) -> EngineName:
     if settings.engine != "extractive" and settings.openai_api_key is None:
         raise Misconfigured(
             f"BOOKWISE_ENGINE={settings.engine} needs OPENAI_API_KEY, which is not set.",
-            advice="Set it, or let Bookwise answer without a model: BOOKWISE_ENGINE=extractive.",
+            advice="Set OPENAI_API_KEY, or answer without a model: BOOKWISE_ENGINE=extractive.",
         )
     return settings.engine
 
@@ -164,7 +246,7 @@ def _open_model(settings: Settings) -> ModelClient:
     require_packages()
     from bookwise.adapters.openai.client import ModelClient  # loads openai: 0.6 s
 
-    key = _key(settings.openai_api_key, "OPENAI_API_KEY", f"BOOKWISE_ENGINE={settings.engine}")
+    key = _require_key(settings.openai_api_key, "OPENAI_API_KEY", f"BOOKWISE_ENGINE={settings.engine}")
     return ModelClient(key, base_url=settings.openai_base_url, model=settings.openai_model)
 
 
@@ -183,34 +265,43 @@ def _rewriter(model: ModelClient) -> Rewriter:
     return ModelRewriter(model)
 
 
-@asynccontextmanager
-async def _open_index(settings: Settings, *, warm: bool = False) -> AsyncIterator[tuple[Embedder, LessonIndex]]:
-    """Holds the data folder and opens its index. `warm` loads a local model meanwhile."""
+def _open_index(settings: Settings, embedder: Embedder) -> AbstractAsyncContextManager[LessonIndex]:
+    """The index of this embedder's vectors. The caller holds the lock of the data folder."""
     if settings.qdrant_url:
         raise Misconfigured(
             "QDRANT_URL is set, but this version of Bookwise keeps its index in the data folder only.",
             advice="Unset QDRANT_URL.",
         )
-    async with AsyncExitStack() as stack:
-        stack.enter_context(lock_data_folder(settings.data_dir))
-        embedder = await stack.enter_async_context(open_embedder(settings, inline=warm))
-        from bookwise.adapters.qdrant.embedded import open_index
+    from bookwise.adapters.qdrant.embedded import open_index
 
-        if warm and (begin_loading := getattr(embedder, "begin_loading", None)):
-            begin_loading()
-
-        facts = embedder.facts
-        folder = index_folder(settings, facts.fingerprint)
-        yield embedder, await stack.enter_async_context(open_index(folder, size=facts.size))
+    return open_index(index_folder(settings, embedder.facts.fingerprint), size=embedder.facts.size)
 
 
 def index_folder(settings: Settings, fingerprint: str) -> Path:
-    """Each embedder has a collection of its own: vectors of two models are never mixed."""
-    name = re.sub(r"[^A-Za-z0-9.-]+", "-", fingerprint)
-    return settings.data_dir / "index" / f"{settings.qdrant_collection_name}-{name}"
+    """Where the index of the configured collection is, for one embedder."""
+    return settings.data_dir / INDEX_FOLDER / index_name(settings.qdrant_collection_name, fingerprint)
+
+
+def _guard(settings: Settings, embedder: Embedder, open_catalog: Callable[[str], CatalogReader]) -> CollectionGuard:
+    """Knows the catalog as the other collections with vectors of this embedder see it."""
+    collections = collections_of(settings.data_dir / INDEX_FOLDER, embedder.facts.fingerprint)
+    configured = settings.qdrant_collection_name
+    others = {name: open_catalog(index_id) for name, index_id in collections.items() if name != configured}
+    return CollectionGuard(configured, others)
+
+
+def _sql_catalog(database: Database, index_id: str) -> Catalog:
+    from bookwise.adapters.sql.catalog import SqlCatalog  # loads SQLAlchemy: 0.2 s
+
+    return SqlCatalog(database, index_id=index_id, exclusive=False)
+
+
+def _sqlite_reader(settings: Settings, index_id: str) -> SqliteCatalogReader:
+    return SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index_id)
 
 
 def database_url(settings: Settings) -> str:
+    """The configured database, or the SQLite file in the data folder."""
     if settings.database_url is not None:
         return settings.database_url.get_secret_value()
     from bookwise.adapters.sql.address import sqlite_url
@@ -220,7 +311,7 @@ def database_url(settings: Settings) -> str:
 
 @asynccontextmanager
 async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIterator[Embedder]:
-    """The configured embedder; nothing is loaded and nobody is called yet. `inline`: one question at a time."""
+    """The configured embedder. No model is loaded and no service called yet. `inline`: one question at a time."""
     match settings.embedder:
         case "minilm":
             from bookwise.adapters.embedders.minilm import MiniLM
@@ -239,34 +330,34 @@ async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIte
             from bookwise.adapters.embedders.openai import OpenAIEmbedder
 
             async with OpenAIEmbedder(
-                _key(settings.openai_api_key, "OPENAI_API_KEY", "BOOKWISE_EMBEDDER=openai"),
+                _require_key(settings.openai_api_key, "OPENAI_API_KEY", "BOOKWISE_EMBEDDER=openai"),
                 base_url=settings.openai_base_url,
                 model=settings.openai_embedding_model,
-                timeouts=_patience(settings),
+                timeouts=_embedding_timeouts(settings),
             ) as openai:
                 yield openai
         case "cohere":
             from bookwise.adapters.embedders.cohere import CohereEmbedder
 
             async with CohereEmbedder(
-                _key(settings.cohere_api_key, "COHERE_API_KEY", "BOOKWISE_EMBEDDER=cohere"),
+                _require_key(settings.cohere_api_key, "COHERE_API_KEY", "BOOKWISE_EMBEDDER=cohere"),
                 base_url=settings.cohere_base_url,
                 model=settings.cohere_model,
-                timeouts=_patience(settings),
+                timeouts=_embedding_timeouts(settings),
             ) as cohere:
                 yield cohere
 
 
-def _key(key: SecretStr | None, name: str, wanted_by: str) -> SecretStr:
+def _require_key(key: SecretStr | None, name: str, setting: str) -> SecretStr:
     if key is None:
         raise Misconfigured(
-            f"{wanted_by} needs {name}, which is not set.",
-            advice=f"Set {name}, or use what needs no key: BOOKWISE_EMBEDDER=minilm, BOOKWISE_ENGINE=extractive.",
+            f"{setting} needs {name}, which is not set.",
+            advice=f"Set {name}, or use BOOKWISE_EMBEDDER=minilm and BOOKWISE_ENGINE=extractive, which need no key.",
         )
     return key
 
 
-def _patience(settings: Settings) -> EmbeddingTimeouts:
+def _embedding_timeouts(settings: Settings) -> EmbeddingTimeouts:
     from bookwise.adapters.embedders.service import EmbeddingTimeouts
 
     return EmbeddingTimeouts(deadline=settings.embed_timeout_seconds)
@@ -274,14 +365,14 @@ def _patience(settings: Settings) -> EmbeddingTimeouts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalCopy:
-    """The folder to read a book from, and what could not be brought there."""
+    """The folder to read a book from, and notes on pages that could not be fetched."""
 
     root: Path
     notes: tuple[str, ...] = ()
 
 
 async def local_copy(source: str, settings: Settings, *, on_page: OnPage | None = None) -> LocalCopy:
-    """The source itself, or a mirror of the live site it names."""
+    """The folder itself, or a local mirror of the site at this URL."""
     if "://" not in source:
         return LocalCopy(root=Path(source))
     from bookwise.adapters.site import SiteOptions, mirror

@@ -318,10 +318,10 @@ async def test_without_the_operator_secret_an_open_service_runs_no_operation(tmp
     async with http_service(settings_for(tmp_path / "data", embedder="hashing")) as opened:
         secret = opened.service.operator_secret
         for wrong in ({}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {secret[:-1]}"}):
-            refused = await opened.client.post("/operator/ListBooks", json={}, headers=wrong)
+            refused = await opened.client.post("/operator/ListKeys", json={}, headers=wrong)
             assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
         right = {"Authorization": f"Bearer {secret}"}
-        assert (await opened.client.post("/operator/ListBooks", json={}, headers=right)).json() == []
+        assert (await opened.client.post("/operator/ListKeys", json={}, headers=right)).json() == []
 
 
 async def test_a_key_that_stands_in_a_page_works_from_that_page(site: Site) -> None:

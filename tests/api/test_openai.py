@@ -159,7 +159,9 @@ async def test_an_error_tells_openais_client_what_is_wrong_and_where(tmp_path: P
         with pytest.raises(openai.UnprocessableEntityError, match="#/messages/0/role: Input should be") as invalid:
             await said(client, {"role": "wizard", "content": SENSOR})
         assert (invalid.value.type, invalid.value.param) == ("validation", "#/messages/0/role")
-        with pytest.raises(openai.NotFoundError, match=r"There is no book 'absent'\. GET /books lists the books") as absent:
+        with pytest.raises(
+            openai.NotFoundError, match=r"There is no book 'absent'\. GET /books lists the books"
+        ) as absent:
             await said(client, user(SENSOR), model="absent")
         assert (absent.value.type, absent.value.code, absent.value.param) == ("not-found", "not-found", None)
         with pytest.raises(openai.AuthenticationError, match="This API key is not valid"):

@@ -164,7 +164,7 @@ async def test_the_model_that_wrote_is_named(shelved: CommandLine, monkeypatch: 
         await with_model(shelved, monkeypatch, server.url, "ask", ASKS_TOPIC)
     assert server.requests[0].json["temperature"] == 0.1
     assert shelved.out.splitlines()[-1].endswith("· a-model")
-    assert "stopped at its limit" in shelved.out
+    assert "reached its length limit" in shelved.out
 
 
 async def with_model(program: CommandLine, environment: pytest.MonkeyPatch, url: str, *arguments: str) -> int:

@@ -12,6 +12,13 @@ from tests.support.command_line import CommandLine
 
 TOPICS = "# Topics\n\nA topic carries messages from many publishers to many subscribers without waiting.\n"
 SERVICES = "# Services\n\nA service answers one request with exactly one response, and the caller waits.\n"
+QUESTIONS = """
+[[questions]]
+id = "services"
+kind = "answerable"
+text = "What answers one request?"
+lesson = "services.md"
+"""
 
 
 @pytest.fixture
@@ -55,6 +62,18 @@ def test_every_filter_reaches_the_search(bookwise: CommandLine, book: Path) -> N
         assert bookwise.json("search", "topic or service", *nothing)["results"] == [], nothing
     one = bookwise.json("search", "topic or service", "--lesson-id", lesson_id, "--tier", "1", "--level", "A2")
     assert len(one["results"]) == 1  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_every_hardware_tier_is_searched_by_default(bookwise: CommandLine, tmp_path: Path, command: str) -> None:
+    robot = "---\nhardware_tier: 4\n---\n# Humanoids\n\nA humanoid robot walks on two legs with twelve joints.\n"
+    bookwise("ingest", str(write_book(tmp_path / "robots", {"humanoids.md": robot})))
+    question = "How many joints has a humanoid robot?"
+    for options, hits in (([], 1), (["--tier", "4"], 1), (["--tier", "3"], 0)):
+        result = bookwise.json(command, question, *options)
+        assert len(result["results" if command == "search" else "sources"]) == hits, options
+    assert bookwise(command, "--help") == 0
+    assert "POST /search` defaults to 1" in " ".join(bookwise.out.split())
 
 
 def test_lesson_and_context_read_on_from_a_hit(bookwise: CommandLine, book: Path) -> None:
@@ -179,7 +198,7 @@ def test_an_embedder_without_its_key_names_the_setting(
 ) -> None:
     monkeypatch.setenv("BOOKWISE_EMBEDDER", embedder)
     monkeypatch.delenv(key, raising=False)
-    assert bookwise("books") == code
+    assert bookwise("search", "anything") == code
     assert key in bookwise.err
 
 
@@ -194,6 +213,45 @@ def test_another_embedder_needs_recreate_and_then_works(
     assert bookwise("ingest", str(book)) == 4
     assert bookwise("ingest", str(book), "--mode", "recreate") == 0
     assert bookwise("search", "one request with one response") == 0
+    assert bookwise.json("doctor")["healthy"] is True
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["search", "one request"], ["ask", "What answers one request?"], ["lesson", "services.md"], ["validate"]],
+    ids=lambda command: command[0],
+)
+def test_another_collection_is_an_error_that_names_the_setting_and_both_collections(
+    bookwise: CommandLine, book: Path, monkeypatch: pytest.MonkeyPatch, command: list[str]
+) -> None:
+    write_book(book, {"bookwise.toml": QUESTIONS})
+    bookwise("ingest", str(book))
+    monkeypatch.setenv("QDRANT_COLLECTION_NAME", "robots_2")
+    assert bookwise(*command) == 4, bookwise.out
+    for part in ("QDRANT_COLLECTION_NAME=textbook_chunks", "'robots_2'", "bookwise ingest"):
+        assert part in bookwise.err
+
+
+def test_a_book_can_be_ingested_into_another_collection(
+    bookwise: CommandLine, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bookwise("ingest", str(book))
+    monkeypatch.setenv("QDRANT_COLLECTION_NAME", "robots_2")
+    assert bookwise("ingest", str(book)) == 0
+    assert bookwise("search", "one request") == 0
+    monkeypatch.delenv("QDRANT_COLLECTION_NAME")
+    assert bookwise("search", "one request") == 4
+    assert "QDRANT_COLLECTION_NAME=robots_2" in bookwise.err
+
+
+def test_doctor_does_not_repair_a_book_of_another_collection(
+    bookwise: CommandLine, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bookwise("ingest", str(book))
+    monkeypatch.setenv("QDRANT_COLLECTION_NAME", "robots_2")
+    assert bookwise("doctor", "--repair") == 1
+    assert "textbook_chunks" in bookwise.out
+    monkeypatch.delenv("QDRANT_COLLECTION_NAME")
     assert bookwise.json("doctor")["healthy"] is True
 
 

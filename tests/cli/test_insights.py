@@ -55,7 +55,7 @@ def book(bookwise: CommandLine, tmp_path: Path) -> CommandLine:
 
 def test_before_anybody_asked_it_says_so_and_how_questions_get_there(book: CommandLine) -> None:
     assert book("insights") == 0
-    assert "Nobody has asked “Robots” anything in the last 30 days." in book.out
+    assert "No questions about “Robots” in the last 30 days." in book.out
     assert "bookwise serve" in book.out
     assert book.err == ""
 
@@ -80,11 +80,11 @@ def test_what_the_book_does_not_answer_comes_first_by_subject_then_lessons_then_
         "1 × gripper",
         "low confidence",
         "1 × hand",
-        "Most asked lessons",
+        "Most requested lessons",
         "2 × Arms",
         "0 up, 1 down (0% up)",
         "Which hand?",
-        "Refused, day by day",
+        "Refused questions per day",
         "·····█▅",
     ]
     places = [book.out.find(text) for text in wanted]

@@ -19,8 +19,8 @@ SECRET = re.compile(r"bw_[A-Za-z0-9_-]{43}")
 HOLDER = """
 import sys
 from pathlib import Path
-from bookwise.adapters.data_folder import held
-with held(Path(sys.argv[1])):
+from bookwise.adapters.data_folder import lock_data_folder
+with lock_data_folder(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
@@ -50,7 +50,7 @@ def test_create_prints_the_secret_alone_on_stdout_and_says_that_it_is_shown_once
     assert bookwise("keys", "create", "course website") == 0
     secret = bookwise.out.strip()
     assert SECRET.fullmatch(secret)
-    assert "only this once" in bookwise.err
+    assert "shown only now" in bookwise.err
     assert secret not in bookwise.err
     key = key_of(bookwise.data, secret)
     assert key is not None

@@ -29,7 +29,14 @@ from bookwise.api.auth.access import VisibleBooks
 from bookwise.domain.access import Caller
 from bookwise.domain.answers import QUESTION_MAX, AnswerEvent, Citation, Passage, Question
 from bookwise.domain.books import Chunk
-from bookwise.domain.errors import BookwiseError, EmbedderMismatch, IndexUnavailable, InvalidInput, NotFound
+from bookwise.domain.errors import (
+    BookwiseError,
+    CollectionMismatch,
+    EmbedderMismatch,
+    IndexUnavailable,
+    InvalidInput,
+    NotFound,
+)
 from bookwise.domain.search import Filter, Hit, SearchQuery
 from bookwise.retrieval.read import context
 from bookwise.retrieval.search import search
@@ -88,7 +95,7 @@ class BookTools:
             query = SearchQuery(text=arguments.query, filter=Filter(book_id=book.id), limit=RESULTS_MAX)
             try:
                 hits += (await search(query, self.kit.search)).hits
-            except (EmbedderMismatch, IndexUnavailable) as error:
+            except (CollectionMismatch, EmbedderMismatch, IndexUnavailable) as error:
                 failure = error
         if failure and not hits:
             raise failure

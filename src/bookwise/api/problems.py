@@ -66,6 +66,7 @@ BY_ERROR: Mapping[type[errors.BookwiseError], str] = {
     errors.DataFolderBusy: "overloaded",
     errors.JobAlreadyRunning: "job-exists",
     errors.EmbedderMismatch: "index-mismatch",
+    errors.CollectionMismatch: "index-mismatch",
     errors.ThreadBusy: "session-busy",
     errors.RequestRunning: "idempotency-in-progress",
     errors.Unavailable: "overloaded",

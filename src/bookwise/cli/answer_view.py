@@ -1,4 +1,4 @@
-"""The events of an answer → what a reader sees of them: Markdown on a terminal, plain text in a pipe."""
+"""Answer events → text: Markdown on a terminal, plain text in a pipe."""
 
 import re
 import sys
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.live import Live
     from rich.markdown import Markdown
 
-REPEATED_MIN = 20  #: fewer characters are alike by chance
+OVERLAP_MIN = 20  #: characters; shorter matches are chance
 SEARCHING = "Searching the book …"
 
 _FENCE = ("```", "~~~")
@@ -25,19 +25,19 @@ _ITEM = re.compile(r"[-*+] |\d{1,3}[.)] ")
 
 
 class AnswerWriter(Protocol):
-    """What answers are written on."""
+    """Where an answer is written to."""
 
     def say(self, piece: str) -> None:
-        """The next piece of an answer's text; the reader sees it at once."""
+        """Writes the next part of the answer; it is visible immediately."""
 
     def end(self) -> None:
-        """The answer's text is over, or broken off."""
+        """The answer is complete or was stopped."""
 
     def line(self, text: str, *, style: str = "", indent: int = 0, link: str = "") -> None:
-        """A line beside the answer."""
+        """Writes a line that is not part of the answer."""
 
     def passage(self, text: str) -> None:
-        """Text of the book, whole."""
+        """Writes text of the book in full."""
 
 
 def answer_writer() -> AnswerWriter:
@@ -45,7 +45,7 @@ def answer_writer() -> AnswerWriter:
 
 
 class PlainWriter:
-    """A file or a pipe: no colours, no wrapping, and no time spent on loading them."""
+    """For files and pipes: no colours, no wrapping, and rich is not loaded."""
 
     def __init__(self) -> None:
         self._line_is_open = False
@@ -69,7 +69,7 @@ class PlainWriter:
 
 
 class TerminalWriter:
-    """A terminal: the block that is being written is drawn anew with each piece, the ones before it stand."""
+    """For a terminal: redraws the block that is being written with each part; finished blocks stay."""
 
     def __init__(self) -> None:
         self._open_block = ""
@@ -77,8 +77,8 @@ class TerminalWriter:
         self._blocks_written = 0
 
     def say(self, piece: str) -> None:
-        *whole, self._open_block = blocks(self._open_block + printable(piece))
-        for block in whole:
+        *complete, self._open_block = blocks(self._open_block + printable(piece))
+        for block in complete:
             self._draw(block)
             self._close()
         if self._open_block.strip():
@@ -89,17 +89,17 @@ class TerminalWriter:
         self._open_block, self._blocks_written = "", 0
 
     def line(self, text: str, *, style: str = "", indent: int = 0, link: str = "") -> None:
-        from rich.padding import Padding
+        from rich.padding import Padding  # loads rich: 0.05 s
         from rich.style import Style
         from rich.text import Text
 
-        shown = Text(printable(text), style=style)
+        styled = Text(printable(text), style=style)
         if not link:
-            console().print(Padding(shown, (0, 0, 0, indent)))
+            console().print(Padding(styled, (0, 0, 0, indent)))
             return
         if link.startswith(("https://", "http://")):
-            shown.stylize(Style(link=printable(link)))
-        console().print(Text(" " * indent) + shown, soft_wrap=True)  # a broken address cannot be copied
+            styled.stylize(Style(link=printable(link)))
+        console().print(Text(" " * indent) + styled, soft_wrap=True)  # a wrapped URL cannot be copied
 
     def passage(self, text: str) -> None:
         console().print()
@@ -107,7 +107,7 @@ class TerminalWriter:
         console().print()
 
     def _draw(self, block: str) -> None:
-        from rich.constrain import Constrain
+        from rich.constrain import Constrain  # loads rich: 0.05 s
         from rich.live import Live
 
         if self._live is None:
@@ -115,8 +115,8 @@ class TerminalWriter:
                 console().print()
             self._live = Live(console=console(), auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
             self._live.start()
-        room = console().width - len("^C")  # which the terminal writes behind the last line; it must not wrap there
-        self._live.update(Constrain(_markdown(block), room), refresh=True)
+        width = console().width - len("^C")  # the terminal echoes ^C after the last line, which must not wrap
+        self._live.update(Constrain(_markdown(block), width), refresh=True)
 
     def _close(self) -> None:
         if self._live is not None:
@@ -126,52 +126,52 @@ class TerminalWriter:
 
 
 def blocks(text: str) -> list[str]:
-    """The blocks of a Markdown text that is still growing; only the last one can still change."""
-    found, after_blank, fenced = [""], False, False
+    """The blocks of a Markdown text that is still growing. Only the last block can still change."""
+    parts, after_blank, fenced = [""], False, False
     for line in text.splitlines(keepends=True):
-        goes_on = not line.strip() or (_ITEM.match(found[-1]) and (line[0].isspace() or _ITEM.match(line)))
-        if after_blank and not fenced and not goes_on:
-            found.append("")
-        found[-1] += line
+        continues = not line.strip() or (_ITEM.match(parts[-1]) and (line[0].isspace() or _ITEM.match(line)))
+        if after_blank and not fenced and not continues:
+            parts.append("")
+        parts[-1] += line
         if line.lstrip().startswith(_FENCE):
             fenced = not fenced
         after_blank = not line.strip()
-    return found
+    return parts
 
 
 def _markdown(text: str) -> "Markdown":
-    """Links show where they lead, and what looks like HTML is shown, where rich would hide both."""
-    from markdown_it import MarkdownIt
+    """Shows link targets and HTML as text; by default rich hides both."""
+    from markdown_it import MarkdownIt  # loads rich: 0.05 s
     from rich.markdown import Markdown
 
-    shown = Markdown("", hyperlinks=False)
-    shown.parsed = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(text)
-    return shown
+    markdown = Markdown("", hyperlinks=False)
+    markdown.parsed = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(text)
+    return markdown
 
 
 class Status:
-    """A line on a terminal's stderr that says what is being waited for."""
+    """A status line on stderr, on a terminal only."""
 
     def __init__(self) -> None:
-        self._shown = ""
+        self._text = ""
 
     def show(self, text: str) -> None:
         if sys.stderr.isatty():
             self.clear()
-            self._shown = text
+            self._text = text
             sys.stderr.write(text)
             sys.stderr.flush()
 
     def clear(self) -> None:
-        if self._shown:
-            sys.stderr.write(f"\r{' ' * len(self._shown)}\r")
+        if self._text:
+            sys.stderr.write(f"\r{' ' * len(self._text)}\r")
             sys.stderr.flush()
-        self._shown = ""
+        self._text = ""
 
 
-async def followed(events: AsyncGenerator[AnswerEvent], on: AnswerWriter) -> Answer:
-    """Writes the answer while it comes in, and returns it."""
-    status, said = Status(), False
+async def followed(events: AsyncGenerator[AnswerEvent], writer: AnswerWriter) -> Answer:
+    """Writes the answer as it arrives, and returns it."""
+    status, has_text = Status(), False
     answer: Answer | None = None
     try:
         async with aclosing(events):
@@ -181,73 +181,73 @@ async def followed(events: AsyncGenerator[AnswerEvent], on: AnswerWriter) -> Ans
                         status.show(SEARCHING)
                     case TextDelta():
                         status.clear()
-                        on.say(event.text)
-                        said = True
+                        writer.say(event.text)
+                        has_text = True
                     case AnswerFinished():
                         answer = event.answer
         assert answer is not None, "the events of an answer always end with AnswerFinished"
-        if not said:
-            on.say(summarize_answer(answer).text)
+        if not has_text:
+            writer.say(summarize_answer(answer).text)
         return answer
     finally:
         status.clear()
-        on.end()
-        on.line("")
+        writer.end()
+        writer.line("")
 
 
-def write_notes(told: AnswerSummary, on: AnswerWriter) -> None:
-    """What a reader must know of an answer beside its text: why it is doubtful, or not whole."""
-    if told.disclaimer:
-        on.line(told.disclaimer, style="yellow")
-    if told.outcome == "interrupted":
-        on.line(f"The answer was cut off ({told.reason}).", style="yellow")
-    if told.meta.truncated:
-        on.line("The model stopped at its limit; the answer may not be whole.", style="yellow")
-    if told.meta.degraded:
-        on.line(f"Quoted from the book without a model, which could not answer ({told.meta.degraded}).", style="yellow")
+def write_notes(result: AnswerSummary, writer: AnswerWriter) -> None:
+    """Notes on the answer: low confidence, interrupted, truncated, or written without the model."""
+    if result.disclaimer:
+        writer.line(result.disclaimer, style="yellow")
+    if result.outcome == "interrupted":
+        writer.line(f"The answer was interrupted ({result.reason}). Ask again to get a complete one.", style="yellow")
+    if result.meta.truncated:
+        writer.line("The model reached its length limit; the answer may be incomplete.", style="yellow")
+    if result.meta.degraded:
+        writer.line(f"Quoted from the book, because the model failed ({result.meta.degraded}).", style="yellow")
 
 
-def write_sources(told: AnswerSummary, on: AnswerWriter) -> None:
-    """Where the book says so, each place with its address."""
-    for passage in _introduced(told, on):
+def write_sources(result: AnswerSummary, writer: AnswerWriter) -> None:
+    """The sources of the answer, each with its URL or file."""
+    for passage in _write_sources_heading(result, writer):
         where = passage.chunk.locator
-        similarity = f"  similarity {passage.score:.2f}" if told.citations else ""
-        on.line(f"[{passage.number}] {title(passage)}{similarity}", style="bold")
-        on.line(where.url or where.source_file, style="cyan", indent=4, link=where.url)
+        similarity = f"  similarity {passage.score:.2f}" if result.citations else ""
+        writer.line(f"[{passage.number}] {title(passage)}{similarity}", style="bold")
+        writer.line(where.url or where.source_file, style="cyan", indent=4, link=where.url)
 
 
-def write_sources_briefly(told: AnswerSummary, on: AnswerWriter) -> None:
-    """The same, one line each; on a terminal the line itself is the link."""
-    for passage in _introduced(told, on):
+def write_sources_briefly(result: AnswerSummary, writer: AnswerWriter) -> None:
+    """Like `write_sources`, one line each; on a terminal the line itself is the link."""
+    for passage in _write_sources_heading(result, writer):
         where = passage.chunk.locator
-        address = "" if isinstance(on, TerminalWriter) else f"  {where.url or where.source_file}"
-        on.line(f"[{passage.number}] {title(passage)}{address}", style="cyan", link=where.url)
+        address = "" if isinstance(writer, TerminalWriter) else f"  {where.url or where.source_file}"
+        writer.line(f"[{passage.number}] {title(passage)}{address}", style="cyan", link=where.url)
 
 
-def shown_passages(told: AnswerSummary) -> Sequence[Passage]:
-    """The passages a reader sees named: cited, or the closest of a refusal."""
-    return [citation.passage for citation in told.citations] or told.nearest
+def shown_passages(result: AnswerSummary) -> Sequence[Passage]:
+    """The passages shown to the reader: those cited, or the closest ones of a refusal."""
+    return [citation.passage for citation in result.citations] or result.nearest
 
 
 def whole_text(chunks: Sequence[Chunk]) -> str:
-    """A lesson's text, with what its chunks repeat of one another said once."""
+    """The text of a lesson, without the overlaps of its chunks."""
     text = ""
     for chunk in chunks:
-        repeated = next((n for n in range(len(chunk.text), REPEATED_MIN, -1) if text.endswith(chunk.text[:n])), 0)
-        text += chunk.text[repeated:] if repeated else f"\n\n{chunk.text}"
+        overlap = next((n for n in range(len(chunk.text), OVERLAP_MIN, -1) if text.endswith(chunk.text[:n])), 0)
+        text += chunk.text[overlap:] if overlap else f"\n\n{chunk.text}"
     return text.strip()
 
 
-def summary(told: AnswerSummary) -> str:
-    """How sure, how fast, by whom."""
-    parts = [f"{told.meta.total_ms:.0f} ms", told.meta.model or told.meta.engine]
-    if told.passages:
-        parts.insert(0, f"confidence {told.confidence.level} ({told.confidence.average:.2f})")
+def summary(result: AnswerSummary) -> str:
+    """Confidence, duration and engine or model in one line."""
+    parts = [f"{result.meta.total_ms:.0f} ms", result.meta.model or result.meta.engine]
+    if result.passages:
+        parts.insert(0, f"confidence {result.confidence.level} ({result.confidence.average:.2f})")
     return " · ".join(parts)
 
 
-def _introduced(told: AnswerSummary, on: AnswerWriter) -> Sequence[Passage]:
-    passages = shown_passages(told)
+def _write_sources_heading(result: AnswerSummary, writer: AnswerWriter) -> Sequence[Passage]:
+    passages = shown_passages(result)
     if passages:
-        on.line("Sources:" if told.citations else "Closest in the book:", style="dim")
+        writer.line("Sources:" if result.citations else "Closest in the book:", style="dim")
     return passages

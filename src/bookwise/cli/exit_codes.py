@@ -27,6 +27,7 @@ BY_FAMILY: dict[type[BookwiseError], int] = {
 
 
 def exit_code(error: BookwiseError) -> int:
+    """The exit code of the error's family."""
     for family, code in BY_FAMILY.items():
         if isinstance(error, family):
             return code

@@ -1,4 +1,4 @@
-"""`insights`: what readers asked, for the author in the terminal."""
+"""`insights`: the questions readers asked the service."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -11,10 +11,10 @@ from bookwise.domain.journal import KEPT_DAYS
 if TYPE_CHECKING:
     from bookwise.schemas.insights import DayFigures, InsightsResponse, QuestionGroup
 
-SHOWN = 10  #: groups, lessons, answers that readers disliked
-LINE = 160  #: characters of a question
+ITEMS_MAX = 10  #: groups, lessons and disliked answers shown
+LINE_MAX = 160  #: characters of a question
 BARS = "▁▂▃▄▅▆▇█"
-NOBODY = "·"
+NO_QUESTIONS = "·"
 
 
 def add_to(app: typer.Typer) -> None:
@@ -24,98 +24,102 @@ def add_to(app: typer.Typer) -> None:
 def insights(
     ctx: typer.Context,
     book: BookOption = None,
-    days: Annotated[int, typer.Option(min=1, max=KEPT_DAYS, help="So many days up to now, today included.")] = 30,
+    days: Annotated[
+        int, typer.Option(min=1, max=KEPT_DAYS, help="Number of days to include, counting today (UTC).")
+    ] = 30,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what readers of the service asked: what the book does not answer first, then its most asked lessons.
+    """Show what readers asked the service. Unanswered questions come first.
 
-    What you ask on the command line yourself is not counted.
+    Questions on the command line are not counted.
     """
-    from bookwise.operations.insights import ReadInsights
+    from bookwise.operations.insights import ReadInsights  # loads pydantic models: 0.2 s
 
-    found = execute(ctx, ReadInsights(book=book, days=days))
+    report = execute(ctx, ReadInsights(book=book, days=days))
     if as_json:
-        print_json(found.model_dump(mode="json"))
-    elif found.totals.asked:
-        _show(found)
+        print_json(report.model_dump(mode="json"))
+    elif report.totals.asked:
+        _show(report)
     else:
-        _say(f"Nobody has asked “{_line(found.title)}” anything {_period(days)}.")
-        _say("Questions are counted when readers ask the service (bookwise serve), not on the command line.")
+        _write(f"No questions about “{_line(report.title)}” {_period(days)}.")
+        _write("Only questions to the service (`bookwise serve`) are counted, not those on the command line.")
 
 
-def _show(found: "InsightsResponse") -> None:
-    totals = found.totals
-    became = ("answered", "refused", "blocked", "interrupted")
-    counts = [f"{count} {name}" for name in became if (count := getattr(totals, name))]
-    _head(f"What readers asked “{_line(found.title)}” {_period(found.days)}")
-    _say(f"{_counted(totals.asked, 'question')}: {', '.join(counts)}")
-    if found.truncated:
-        _say("More was asked than is read at once: the oldest questions are left out.")
-    _show_groups("Not in the book", found.unanswered)
-    _show_groups("Answered, but with low confidence", found.low_confidence)
-    _show_lessons(found)
-    _show_ratings(found)
-    _show_days(found.by_day)
+def _show(report: "InsightsResponse") -> None:
+    totals = report.totals
+    outcomes = ("answered", "refused", "blocked", "interrupted")
+    counts = [f"{count} {name}" for name in outcomes if (count := getattr(totals, name))]
+    _write_heading(f"Questions about “{_line(report.title)}” {_period(report.days)}")
+    _write(f"{_plural(totals.asked, 'question')}: {', '.join(counts)}")
+    if report.truncated:
+        _write("There are too many questions to read at once; the oldest are left out. Use a smaller --days.")
+    _show_groups("Not in the book", report.unanswered)
+    _show_groups("Answered with low confidence", report.low_confidence)
+    _show_lessons(report)
+    _show_ratings(report)
+    _show_days(report.by_day)
 
 
 def _show_groups(title: str, groups: Sequence["QuestionGroup"]) -> None:
     if groups:
-        _head(f"\n{title}")
-    for group in groups[:SHOWN]:
-        _say(f"{group.count:>4} × {_line(group.name)}, last asked {group.last_asked:%Y-%m-%d}")
+        _write_heading(f"\n{title}")
+    for group in groups[:ITEMS_MAX]:
+        _write(f"{group.count:>4} × {_line(group.name)}, last asked {group.last_asked:%Y-%m-%d}")
         for question in group.examples:
-            _say(f"       - {_line(question)}")
-    if len(groups) > SHOWN:
-        _say("       and more: --json tells them")
+            _write(f"       - {_line(question)}")
+    if len(groups) > ITEMS_MAX:
+        _write("       and more; --json shows all of them")
 
 
-def _show_lessons(found: "InsightsResponse") -> None:
-    if found.lessons:
-        _head("\nMost asked lessons")
-    for lesson in found.lessons[:SHOWN]:
-        _say(f"{lesson.count:>4} × {_line(lesson.title)}  {_line(lesson.url)}")
+def _show_lessons(report: "InsightsResponse") -> None:
+    if report.lessons:
+        _write_heading("\nMost requested lessons")
+    for lesson in report.lessons[:ITEMS_MAX]:
+        _write(f"{lesson.count:>4} × {_line(lesson.title)}  {_line(lesson.url)}")
 
 
-def _show_ratings(found: "InsightsResponse") -> None:
-    ratings = found.ratings
+def _show_ratings(report: "InsightsResponse") -> None:
+    ratings = report.ratings
     if ratings.share_up is None:
         return
-    _head(f"\nRatings: {ratings.up} up, {ratings.down} down ({ratings.share_up:.0%} up)")
-    for disliked in found.disliked[:SHOWN]:
-        _say(f"       - {_line(disliked.question) or '(question not kept)'}")
+    _write_heading(f"\nRatings: {ratings.up} up, {ratings.down} down ({ratings.share_up:.0%} up)")
+    for disliked in report.disliked[:ITEMS_MAX]:
+        _write(f"       - {_line(disliked.question) or '(question not stored)'}")
         if disliked.comment:
-            _say(f"         “{_line(disliked.comment)}”")
+            _write(f"         “{_line(disliked.comment)}”")
 
 
 def _show_days(days: Sequence["DayFigures"]) -> None:
     highest = max(day.refusal_rate for day in days)
-    _head("\nRefused, day by day")
-    _say(f"{days[0].date} {_sparkline(days)} {days[-1].date}")
-    _say(f"A full bar is a day on which everything was refused; {NOBODY} nobody asked; the highest is {highest:.0%}.")
+    _write_heading("\nRefused questions per day")
+    _write(f"{days[0].date} {_sparkline(days)} {days[-1].date}")
+    _write(
+        f"A full bar means that every question was refused; {NO_QUESTIONS} means no questions. Highest: {highest:.0%}."
+    )
 
 
 def _sparkline(days: Sequence["DayFigures"]) -> str:
     top = len(BARS) - 1
-    return "".join(BARS[round(day.refusal_rate * top)] if day.asked else NOBODY for day in days)
+    return "".join(BARS[round(day.refusal_rate * top)] if day.asked else NO_QUESTIONS for day in days)
 
 
-def _head(line: str) -> None:
+def _write_heading(line: str) -> None:
     console().print(line, style="bold", markup=False)
 
 
-def _say(line: str) -> None:
+def _write(line: str) -> None:
     console().print(line, markup=False)
 
 
 def _line(text: str) -> str:
-    """Text of a reader or a book, on one line that a terminal can show."""
-    from bookwise.schemas.wire import shortened
+    """Text from a reader or a book, as one printable line."""
+    from bookwise.schemas.wire import shortened  # loads pydantic models: 0.2 s
 
-    return shortened(printable(" ".join(text.split())), LINE)
+    return shortened(printable(" ".join(text.split())), LINE_MAX)
 
 
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _period(days: int) -> str:

@@ -1,4 +1,4 @@
-"""`bookwise`: the terminal face. No traceback reaches a user unless they ask for it."""
+"""`bookwise`: the command line. Errors are shown as messages; --debug shows tracebacks."""
 
 import gc
 import json
@@ -15,7 +15,7 @@ from bookwise import __version__
 from bookwise.cli.exit_codes import BUG, INTERRUPTED, OK, USAGE, exit_code
 from bookwise.domain.errors import BookwiseError
 
-#: Where each command lives. A module is only loaded when it is asked for: `search` should not wait for the parsers.
+#: The module of each command. Only the module of the requested command is imported: `search` needs no parsers.
 COMMANDS = {
     "ingest": "ingest",
     "changes": "ingest",
@@ -38,11 +38,11 @@ COMMANDS = {
 
 
 def program(arguments: list[str]) -> typer.Typer:
-    """The program with the commands this command line may need; with all of them where it names none."""
+    """The program with the command that `arguments` name, or with all commands when they name none."""
     app = typer.Typer(
         name="bookwise",
-        help="Turns a technical book into something you can ask: it answers only from the book, or refuses.",
-        epilog="Start with: bookwise ingest PATH-TO-YOUR-BOOK, then: bookwise ask 'your question'",
+        help="Ask questions about a technical book. Answers come only from the book and cite it.",
+        epilog="Start with `bookwise ingest PATH`, then `bookwise ask QUESTION`.",
         no_args_is_help=True,
         add_completion=False,
         pretty_exceptions_enable=False,
@@ -55,8 +55,8 @@ def program(arguments: list[str]) -> typer.Typer:
     return app
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _show_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"bookwise {__version__}")
         raise typer.Exit
 
@@ -64,11 +64,11 @@ def _version(wanted: bool) -> None:
 def main(
     ctx: typer.Context,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Folder that holds all state (default: .bookwise here).")
+        Path | None, typer.Option(help="Data folder: index, database, threads (default: .bookwise).")
     ] = None,
     debug: Annotated[bool, typer.Option("--debug", help="Show tracebacks.")] = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     ctx.obj = {"data_dir": data_dir}
@@ -76,18 +76,18 @@ def main(
 
 def run() -> None:
     """The console script."""
-    gc.disable()  # collecting while a thousand modules load finds nothing and costs a tenth of a second
+    gc.disable()  # collecting garbage during the imports finds nothing and costs 0.1 s
     code = run_with(sys.argv[1:])
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader left; nothing more to say
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of the pipe is gone
     sys.stderr.flush()
-    os._exit(code)  # everything is closed; taking a hundred modules apart would cost a tenth of a second
+    os._exit(code)  # everything is closed; unloading the modules would cost 0.1 s
 
 
 def run_with(arguments: list[str]) -> int:
-    """Runs a command line and returns its exit code; every error has become a message on stderr."""
+    """Runs a command line and returns its exit code. Errors are written to stderr."""
     try:
         code = program(arguments)(arguments, prog_name="bookwise", standalone_mode=False)
         return int(code or OK)
@@ -106,7 +106,8 @@ def run_with(arguments: list[str]) -> int:
         if "--debug" in arguments:
             raise
         sys.stderr.write(
-            f"This is a bug in Bookwise ({type(error).__name__}). Run again as `bookwise --debug …` to see where.\n"
+            f"Error: unexpected {type(error).__name__}. This is a bug in Bookwise.\n"
+            "  → Run `bookwise --debug …` with the same arguments and report the traceback.\n"
         )
         return BUG
 

@@ -1,4 +1,4 @@
-"""`mcp`: the tools for assistants, over stdin and stdout."""
+"""`mcp`: the tools for AI assistants, over stdin and stdout."""
 
 import gc
 from collections.abc import AsyncIterator
@@ -22,17 +22,18 @@ def add_to(app: typer.Typer) -> None:
 
 
 def mcp(ctx: typer.Context) -> None:
-    """Serve the books to an assistant (MCP over stdio): tools search, fetch and ask.
+    """Serve the books to an AI assistant over MCP. It gets the tools search, fetch and ask on stdin and stdout.
 
-    The data folder is only held while a tool runs, so several assistants and `bookwise ingest` can share it.
+    The data folder is locked only while a tool runs, so assistants and `bookwise ingest` can share it.
     """
-    gc.enable()  # off since the start of the program, which is not short here
+    gc.enable()  # off since the program started; this process is long-lived
     anyio.run(_serve, settings_of(ctx))
 
 
 async def _serve(settings: Settings) -> None:
-    from mcp.server.stdio import stdio_server
+    from mcp.server.stdio import stdio_server  # loads the MCP SDK: 0.8 s
 
+    # The tools are the same as those of the service at /mcp. Their names, schemas and errors exist once, in api/.
     from bookwise.api.mcp_tools import tool_server
 
     one_at_a_time = anyio.Lock()

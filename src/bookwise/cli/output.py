@@ -1,4 +1,4 @@
-"""What every command shares: opening the app, results on stdout, everything else on stderr."""
+"""Shared by all commands: open the data folder or hand over to a service, print results to stdout."""
 
 import gc
 import json
@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import anyio
 import typer
 
+from bookwise.domain.books import HARDWARE_TIERS
 from bookwise.domain.errors import DataFolderBusy
 from bookwise.settings import Settings, load_settings
-from bookwise.wiring import App, open_app, open_search
+from bookwise.wiring import App, CatalogKit, open_app, open_catalog, open_search
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,43 +23,52 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on stdout.")]
-BookOption = Annotated[str | None, typer.Option("--book", help="The book's id (default: the only book there is).")]
+ALL_TIERS = max(HARDWARE_TIERS)
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON to stdout.")]
+BookOption = Annotated[str | None, typer.Option("--book", metavar="ID", help="Book id (default: the only book).")]
+
+TierOption = Annotated[
+    int,
+    typer.Option(
+        min=min(HARDWARE_TIERS),
+        max=ALL_TIERS,
+        help=f"Only lessons for this hardware tier or lower. {ALL_TIERS} means every lesson, as in `chat`, MCP and the "
+        "HTTP chat; only `POST /search` defaults to 1.",
+    ),
+]
 
 
 def settings_of(ctx: typer.Context) -> Settings:
+    """The settings, with the data folder from the command line."""
     return load_settings(data_dir=(ctx.obj or {}).get("data_dir"))
 
 
 def with_app(ctx: typer.Context, work: Callable[[App], Awaitable[T]]) -> T:
-    """Opens the data folder, runs the work, closes it."""
+    """Opens the data folder, runs `work` and closes the folder."""
     settings = settings_of(ctx)
 
     async def run() -> T:
         async with open_app(settings) as app:
-            gc.enable()  # off since the start of the program; an ingest is long enough to need it
+            gc.enable()  # off since the program started; an ingest runs long enough to need it
             return await work(app)
 
     return anyio.run(run)
 
 
-def execute(ctx: typer.Context, errand: "Operation[App, T]") -> T:
-    """Runs an errand on the data folder, or has it run by the service that holds the folder."""
-    try:
-        return with_app(ctx, errand.run)
-    except DataFolderBusy as busy:
-        return hand_over(settings_of(ctx), busy, errand)
+def with_catalog(ctx: typer.Context, work: Callable[[CatalogKit], Awaitable[T]]) -> T:
+    """Runs `work` on the catalog alone, also while another process has the data folder."""
+    settings = settings_of(ctx)
 
+    async def run() -> T:
+        async with open_catalog(settings) as kit:
+            return await work(kit)
 
-def hand_over(settings: Settings, busy: DataFolderBusy, errand: "Operation[Any, T]") -> T:
-    """Has the errand run by the service that holds the busy data folder; without one, the folder is just busy."""
-    from bookwise.cli import handover  # start-up time that only this case has to pay
-
-    return handover.hand_over(settings, busy, errand)
+    return anyio.run(run)
 
 
 def with_search(ctx: typer.Context, work: Callable[["SearchKit"], Awaitable[T]]) -> T:
-    """Like `with_app`, with just what a search needs."""
+    """Like `with_app`, but opens only what a search needs."""
     settings = settings_of(ctx)
 
     async def run() -> T:
@@ -68,18 +78,44 @@ def with_search(ctx: typer.Context, work: Callable[["SearchKit"], Awaitable[T]])
     return anyio.run(run)
 
 
+def execute(ctx: typer.Context, operation: "Operation[App, T]", run: Callable[[App], Awaitable[T]] | None = None) -> T:
+    """Runs the operation on the data folder, or in the service that has the folder.
+
+    `run` replaces `operation.run` in this process, for example to show progress.
+    """
+    try:
+        return with_app(ctx, run or operation.run)
+    except DataFolderBusy as busy:
+        return hand_over(settings_of(ctx), busy, operation)
+
+
+def hand_over(settings: Settings, busy: DataFolderBusy, operation: "Operation[Any, T]") -> T:
+    """Runs the operation in the service that has the data folder; raises `busy` when no service has it."""
+    from bookwise.operations import handover  # loads httpx2 and pydantic: 0.2 s, needed only here
+
+    return handover.hand_over(settings, busy, operation)
+
+
 def print_json(value: Any) -> None:
-    """One JSON document, always UTF-8 safe: what cannot be encoded is escaped."""
+    """Writes one JSON document. Characters outside ASCII are escaped, so any terminal encoding works."""
     sys.stdout.write(json.dumps(value, ensure_ascii=True, indent=2) + "\n")
 
 
 @lru_cache(maxsize=2)
 def console(*, stderr: bool = False) -> "Console":
-    from rich.console import Console  # costs start-up time that `--json` need not pay
+    from rich.console import Console  # loads rich: 0.05 s, not needed with --json
 
     return Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
 
 
+def write_entry(title: str, *details: str) -> None:
+    """One item of a list: a bold title and indented details. The terminal wraps long lines; nothing is cut."""
+    out = console()
+    out.print(printable(title), style="bold", markup=False, soft_wrap=True)
+    for detail in details:
+        out.print(f"    {printable(detail)}", markup=False, soft_wrap=True)
+
+
 def printable(text: str) -> str:
-    """Text from a book or a file name, without the control characters that command a terminal."""
+    """Text from a book or a file name, without control characters that a terminal would obey."""
     return "".join(c if c in "\n\t" or c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

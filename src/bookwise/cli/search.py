@@ -1,4 +1,4 @@
-"""`search`, `lesson`, `context`: reading the book."""
+"""`search`, `lesson` and `context`: find passages and read around them."""
 
 import sys
 import textwrap
@@ -7,8 +7,10 @@ from typing import Annotated
 import typer
 
 from bookwise.cli.output import (
+    ALL_TIERS,
     BookOption,
     JsonFlag,
+    TierOption,
     console,
     execute,
     hand_over,
@@ -33,21 +35,23 @@ def add_to(app: typer.Typer) -> None:
 
 def search(  # noqa: PLR0913 - one parameter per filter
     ctx: typer.Context,
-    query: Annotated[str, typer.Argument(help="What you want to know, in your own words.")],
+    query: Annotated[str, typer.Argument(help="What you want to know, in your own words (3 characters or more).")],
     book: BookOption = None,
-    limit: Annotated[int, typer.Option(min=1, max=20, help="At most this many hits.")] = 5,
-    tier: Annotated[int, typer.Option(min=1, max=4, help="Lessons for this hardware tier or lower.")] = 4,
-    module: Annotated[str | None, typer.Option(help="Only this module (name or alias).")] = None,
-    chapter_min: Annotated[int | None, typer.Option(min=0, help="From this chapter on.")] = None,
-    chapter_max: Annotated[int | None, typer.Option(min=0, help="Up to this chapter.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=20, help="Maximum number of passages.")] = 5,
+    tier: TierOption = ALL_TIERS,
+    module: Annotated[str | None, typer.Option(help="Only this module, by name or alias.")] = None,
+    chapter_min: Annotated[int | None, typer.Option(min=0, help="First chapter.")] = None,
+    chapter_max: Annotated[int | None, typer.Option(min=0, help="Last chapter.")] = None,
     lesson: Annotated[int | None, typer.Option(min=0, help="Only lessons with this number.")] = None,
-    level: Annotated[list[str] | None, typer.Option(help="Proficiency level A1 … C2; repeat for alternatives.")] = None,
-    layer: Annotated[str | None, typer.Option(help="Teaching layer L1 … L4.")] = None,
-    lesson_id: Annotated[str | None, typer.Option(help="Only the lesson with this id.")] = None,
+    level: Annotated[
+        list[str] | None, typer.Option(help="Proficiency level, A1 to C2; repeat to allow several.")
+    ] = None,
+    layer: Annotated[str | None, typer.Option(help="Teaching layer, L1 to L4.")] = None,
+    lesson_id: Annotated[str | None, typer.Option(metavar="ID", help="Only the lesson with this id.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Find the passages of the book that fit a question, best first."""
-    wanted = SearchBook(
+    """Find the passages of a book that match a question, best first."""
+    requested = SearchBook(
         text=query,
         book=book,
         limit=limit,
@@ -61,62 +65,62 @@ def search(  # noqa: PLR0913 - one parameter per filter
         lesson_id=lesson_id,
     )
     try:
-        found = with_search(ctx, wanted.run)
+        result = with_search(ctx, requested.run)
     except DataFolderBusy as busy:
-        found = hand_over(settings_of(ctx), busy, wanted)
+        result = hand_over(settings_of(ctx), busy, requested)
     if as_json:
-        from bookwise.schemas.search import SearchResponse
+        from bookwise.schemas.search import SearchResponse  # loads pydantic models: 0.2 s
 
-        print_json(SearchResponse.of(found).model_dump(mode="json"))
+        print_json(SearchResponse.of(result).model_dump(mode="json"))
     else:
-        _show(found)
+        _show(result)
 
 
 def lesson(
     ctx: typer.Context,
-    lesson_id: Annotated[str, typer.Argument(metavar="ID", help="A lesson's id or its source file.")],
+    lesson_id: Annotated[str, typer.Argument(metavar="ID", help="Lesson id or source file.")],
     book: BookOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Read a whole lesson, in order."""
+    """Print a whole lesson."""
     _show_chunks(execute(ctx, ReadLesson(lesson=lesson_id, book=book)), as_json=as_json)
 
 
 def context(
     ctx: typer.Context,
-    chunk_id: Annotated[str, typer.Argument(help="A chunk's id, as `search --json` shows it.")],
-    before: Annotated[int, typer.Option(min=0, max=10, help="Chunks before it.")] = 1,
-    after: Annotated[int, typer.Option(min=0, max=10, help="Chunks after it.")] = 1,
+    chunk_id: Annotated[str, typer.Argument(metavar="ID", help="Chunk id, as shown by `search --json`.")],
+    before: Annotated[int, typer.Option(min=0, max=10, help="Number of chunks before it.")] = 1,
+    after: Annotated[int, typer.Option(min=0, max=10, help="Number of chunks after it.")] = 1,
     book: BookOption = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Read a chunk together with what stands before and after it in its lesson."""
-    wanted = ReadContext(chunk_id=chunk_id, book=book, before=before, after=after)
-    _show_chunks(execute(ctx, wanted), as_json=as_json)
+    """Print a chunk with its neighbours in the lesson."""
+    requested = ReadContext(chunk_id=chunk_id, book=book, before=before, after=after)
+    _show_chunks(execute(ctx, requested), as_json=as_json)
 
 
-def _show(found: SearchResult) -> None:
-    write = _styled if sys.stdout.isatty() else _unstyled
-    if not found.hits:
-        write("Nothing in this book fits these words and filters.")
-    for number, hit in enumerate(found.hits, 1):
+def _show(result: SearchResult) -> None:
+    write = _write_styled if sys.stdout.isatty() else _write_plain
+    if not result.hits:
+        write("No passage of this book matches the question and the filters. Try other words or fewer filters.")
+    for number, hit in enumerate(result.hits, 1):
         where = hit.chunk.locator
         path = " › ".join((where.page_title, *where.heading_path))
         write(f"{number}. {path}  similarity {hit.score:.2f}", style="bold")
         write(where.url or where.source_file, style="cyan", indent=3)
         write(_excerpt(hit.chunk) + "\n", indent=3)
-    write(f"{found.timings.total_ms:.1f} ms · {found.total_found} candidates", style="dim")
+    write(f"{result.timings.total_ms:.1f} ms · {result.total_found} candidates", style="dim")
 
 
-def _styled(text: str, *, style: str = "", indent: int = 0) -> None:
-    from rich.padding import Padding
+def _write_styled(text: str, *, style: str = "", indent: int = 0) -> None:
+    from rich.padding import Padding  # loads rich: 0.05 s
     from rich.text import Text
 
     console().print(Padding(Text(printable(text), style=style), (0, 0, 0, indent)))
 
 
-def _unstyled(text: str, *, style: str = "", indent: int = 0) -> None:
-    """What a file or a pipe gets: no colours, no wrapping, and no time spent on loading them."""
+def _write_plain(text: str, *, style: str = "", indent: int = 0) -> None:
+    """For files and pipes: no colours, no wrapping, and rich is not loaded."""
     sys.stdout.write(textwrap.indent(printable(text), " " * indent) + "\n")
 
 
@@ -128,11 +132,11 @@ def _excerpt(chunk: Chunk) -> str:
 
 def _show_chunks(chunks: tuple[Chunk, ...], *, as_json: bool) -> None:
     if as_json:
-        from bookwise.schemas.books import DocumentChunk
+        from bookwise.schemas.books import DocumentChunk  # loads pydantic models: 0.2 s
 
         print_json({"chunks": [DocumentChunk.of(chunk).model_dump(mode="json") for chunk in chunks]})
         return
-    from rich.markdown import Markdown
+    from rich.markdown import Markdown  # loads rich: 0.05 s
     from rich.rule import Rule
 
     for chunk in chunks:

@@ -11,6 +11,7 @@ BookwiseError
 │   ├── DataFolderBusy     another process uses the data folder
 │   ├── JobAlreadyRunning  this book is being ingested
 │   ├── EmbedderMismatch   the book was indexed with another embedder
+│   ├── CollectionMismatch the book was indexed in another collection
 │   ├── ThreadBusy         the thread's last question is still being answered
 │   └── RequestRunning     the same request is still running
 ├── Unavailable          try again later
@@ -89,6 +90,10 @@ class JobAlreadyRunning(Conflict):
 
 class EmbedderMismatch(Conflict):
     """The book was indexed with a different embedder than the configured one."""
+
+
+class CollectionMismatch(Conflict):
+    """The book was indexed in another collection than the one configured."""
 
 
 class ThreadBusy(Conflict):

@@ -1,1 +1,1 @@
-"""How well a book is served: its own questions asked, judged, and its scale of similarity fitted."""
+"""Measure the answers of a book with its test questions, and fit its similarity scale."""

@@ -1,4 +1,4 @@
-"""A book and its questions → its own scale of similarity, with what it does compared to the present one."""
+"""A book and its questions → a fitted similarity scale, compared with the current one."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ from bookwise.answering.evidence.retrieve import EvidenceSearch
 from bookwise.domain.answers import Evidence, Question
 from bookwise.domain.books import Book, Calibration, Chunk
 from bookwise.domain.search import Live
-from bookwise.evaluation.fit import Fit, Strengths, fitted, mean
+from bookwise.evaluation.fit import Fit, Strengths, fit_calibration, mean
 from bookwise.evaluation.off_topic import FOREIGN_QUESTIONS
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from bookwise.ports import CatalogReader
@@ -16,7 +16,9 @@ from bookwise.retrieval.search import SearchKit
 
 HEADING_QUESTIONS_MAX = 200
 STRENGTH_MAX = 4.0
-STRAIGHT = Calibration(knots=((0.0, 0.0), (STRENGTH_MAX, 1.0)))  #: similarities on it tell the strengths themselves
+STRAIGHT = Calibration(
+    knots=((0.0, 0.0), (STRENGTH_MAX, 1.0))
+)  #: similarities on this scale are the strengths, divided by STRENGTH_MAX
 
 _TEMPLATES = ("What is {}?", "How does {} work?")
 _QUESTION_WORDS = frozenset(["how", "what", "when", "where", "which", "who", "why"])
@@ -39,17 +41,17 @@ FindEvidence = Callable[[str, Calibration], Awaitable[Evidence]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """Questions the book answers, and questions it does not."""
+    """Questions that the book answers, and questions that it does not."""
 
     positives: tuple[str, ...]
     negatives: tuple[str, ...]
-    from_headings: bool  #: the book has no answerable questions of its own
-    foreign: bool  #: the book has no questions of its own that it must refuse
+    from_headings: bool  #: the positives are built from headings
+    foreign: bool  #: the negatives are the built-in off-topic questions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """What one map does with the samples."""
+    """The effect of one map on the samples."""
 
     answered: float  #: of the questions the book answers
     refused: float  #: of the others
@@ -61,17 +63,17 @@ class Shares:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalibrationRun:
-    """A fit with what it was made of and what it changes."""
+    """A fit, its samples and its effect."""
 
     samples: Samples
-    dropped: tuple[str, ...]  #: foreign questions whose topic is in the book after all
+    dropped: tuple[str, ...]  #: off-topic questions that the book seems to answer
     fit: Fit
     before: Shares | None
     after: Shares | None  #: None when there is no fit
 
 
 def samples_of(questions: Sequence[ValidationQuestion], chunks: Iterable[Chunk]) -> Samples:
-    """The book's own questions; headings and foreign questions stand in for what it lacks."""
+    """The book's own questions. Headings and built-in off-topic questions replace missing ones."""
     own = tuple(question.text for question in questions if question.kind == "answerable")
     refused = tuple(question.text for question in questions if question.kind in ("off-topic", "near-miss"))
     return Samples(
@@ -83,29 +85,29 @@ def samples_of(questions: Sequence[ValidationQuestion], chunks: Iterable[Chunk])
 
 
 def heading_questions(chunks: Iterable[Chunk]) -> tuple[str, ...]:
-    """Questions made out of a book's headings, taken evenly from its beginning to its end."""
+    """Questions built from the headings, spread evenly over the book."""
     titles = (" ".join((chunk.locator.section_title or "").split()) for chunk in chunks)
-    headings = list(dict.fromkeys(title for title in titles if _says_something(title)))
-    made = [question for heading in headings for question in _asked_about(heading.rstrip("?.!: "))]
-    step = max(1.0, len(made) / HEADING_QUESTIONS_MAX)
-    return tuple(made[int(place * step)] for place in range(min(len(made), HEADING_QUESTIONS_MAX)))
+    headings = list(dict.fromkeys(title for title in titles if _is_specific(title)))
+    questions = [question for heading in headings for question in _questions_about(heading.rstrip("?.!: "))]
+    step = max(1.0, len(questions) / HEADING_QUESTIONS_MAX)
+    return tuple(questions[int(place * step)] for place in range(min(len(questions), HEADING_QUESTIONS_MAX)))
 
 
-def _asked_about(heading: str) -> tuple[str, ...]:
+def _questions_about(heading: str) -> tuple[str, ...]:
     if heading.casefold().split()[0] in _QUESTION_WORDS:
         return (f"{heading}?",)
     return tuple(template.format(heading) for template in _TEMPLATES)
 
 
-def _says_something(heading: str) -> bool:
+def _is_specific(heading: str) -> bool:
     plain = heading.casefold().strip(" ?.!:").lstrip("0123456789. ")
     return len(heading) in _HEADING_LENGTHS and any(map(str.isalpha, plain)) and plain not in GENERIC_HEADINGS
 
 
-async def calibrated(
+async def calibrate_book(
     book: Book, samples: Samples, kit: SearchKit, *, on_matched: OnMatched = lambda text: None
 ) -> CalibrationRun:
-    """Fits the map on the samples and compares it with the one in use."""
+    """Fits the map on the samples and compares it with the current one."""
 
     async def evidence(text: str, scale: Calibration) -> Evidence:
         on_matched(text)
@@ -114,15 +116,15 @@ async def calibrated(
 
     positives = {text: _strengths(await evidence(text, STRAIGHT)) for text in samples.positives}
     negatives = {text: _strengths(await evidence(text, STRAIGHT)) for text in samples.negatives}
-    dropped = _in_the_book(positives, negatives) if samples.foreign else ()
-    kept = replace(samples, negatives=tuple(text for text in samples.negatives if text not in dropped))
-    fit = fitted(list(positives.values()), [negatives[text] for text in kept.negatives])
-    before = await _shares(kept, kit.calibration_of(book), evidence)
-    after = await _shares(kept, fit.calibration, evidence) if fit.calibration else None
+    dropped = _answerable_after_all(positives, negatives) if samples.foreign else ()
+    used = replace(samples, negatives=tuple(text for text in samples.negatives if text not in dropped))
+    fit = fit_calibration(list(positives.values()), [negatives[text] for text in used.negatives])
+    before = await _shares(used, kit.calibration_of(book), evidence)
+    after = await _shares(used, fit.calibration, evidence) if fit.calibration else None
     if before and after and after.balance < before.balance:
-        worse = "The map in use already does better than the one fitted on these questions."
-        fit, after = replace(fit, calibration=None, reason=worse), None
-    return CalibrationRun(samples=kept, dropped=dropped, fit=fit, before=before, after=after)
+        reason = "The current map is already better than the one fitted on these questions."
+        fit, after = replace(fit, calibration=None, reason=reason), None
+    return CalibrationRun(samples=used, dropped=dropped, fit=fit, before=before, after=after)
 
 
 def toml_of(calibration: Calibration, embedder: str) -> str:
@@ -131,10 +133,10 @@ def toml_of(calibration: Calibration, embedder: str) -> str:
     return f'[calibration]\nembedder = "{embedder}"\nknots = [{knots}]'
 
 
-def _in_the_book(positives: dict[str, Strengths], negatives: dict[str, Strengths]) -> tuple[str, ...]:
-    """The foreign questions that match more strongly than half of the book's own."""
+def _answerable_after_all(positives: dict[str, Strengths], negatives: dict[str, Strengths]) -> tuple[str, ...]:
+    """The off-topic questions that match better than half of the positives."""
     usual = median(map(mean, positives.values())) if positives else STRENGTH_MAX
-    return tuple(text for text, found in negatives.items() if mean(found) > usual)
+    return tuple(text for text, strengths in negatives.items() if mean(strengths) > usual)
 
 
 async def _shares(samples: Samples, scale: Calibration, evidence: FindEvidence) -> Shares | None:
@@ -146,7 +148,7 @@ async def _shares(samples: Samples, scale: Calibration, evidence: FindEvidence) 
 
 
 def _strengths(evidence: Evidence) -> Strengths:
-    """The strengths that answering weighs, read off the straight scale."""
+    """The match strengths of the passages, from similarities on the straight scale."""
     return tuple(passage.score * STRENGTH_MAX for passage in evidence.passages)
 
 
@@ -155,16 +157,16 @@ def _with_scale(kit: SearchKit, calibration: Calibration) -> SearchKit:
 
 
 class _RescaledCatalogReader:
-    """The same books on another scale of similarity."""
+    """The same books with another similarity scale."""
 
-    def __init__(self, shelf: CatalogReader, calibration: Calibration) -> None:
-        self._shelf, self._calibration = shelf, calibration
+    def __init__(self, catalog: CatalogReader, calibration: Calibration) -> None:
+        self._catalog, self._calibration = catalog, calibration
 
     async def books(self) -> list[Book]:
-        return [replace(book, calibration=self._calibration) for book in await self._shelf.books()]
+        return [replace(book, calibration=self._calibration) for book in await self._catalog.books()]
 
     async def book(self, book_id: str) -> Book:
-        return replace(await self._shelf.book(book_id), calibration=self._calibration)
+        return replace(await self._catalog.book(book_id), calibration=self._calibration)
 
     async def live(self, book_id: str) -> Live:
-        return await self._shelf.live(book_id)
+        return await self._catalog.live(book_id)

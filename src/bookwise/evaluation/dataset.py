@@ -1,4 +1,4 @@
-"""A book's profile or a file → the questions that tell how well the book is served."""
+"""A book's profile or a file → its test questions."""
 
 import json
 import tomllib
@@ -14,49 +14,57 @@ from bookwise.domain.errors import InvalidInput, NotFound
 from bookwise.ingestion.discovery.profile import PROFILE_FILE, BookProfile, ValidationQuestion, read_profile
 from bookwise.ingestion.discovery.profile_errors import complaints
 
-ADDING = (
+CORRECT_FILE = "Correct the file and run the command again."
+ADD_QUESTIONS = (
     f"Add [[questions]] with id, kind, text and lesson to {PROFILE_FILE} at the root of the book, "
-    "or name a file that holds some: --questions FILE."
+    "or use --questions FILE."
 )
 
 
-def questions_of(book: Book, file: Path | None) -> tuple[ValidationQuestion, ...]:
-    """The questions of the file where one is named, of the book's own profile otherwise; never none."""
-    if file is not None:
-        return _checked(read_questions(file), str(file), advice="Add at least one question to it.")
+def questions_from(file: Path) -> tuple[ValidationQuestion, ...]:
+    """The questions in the file, at least one. Raises `NotFound` or `InvalidInput`."""
+    return _require_questions(read_questions(file), str(file), advice="Add at least one question to the file.")
+
+
+def questions_of(book: Book) -> tuple[ValidationQuestion, ...]:
+    """The questions in the book's own profile, at least one. Raises `NotFound` or `InvalidInput`."""
     if "://" in book.source:
-        raise NotFound(f"Book {book.id!r} is a site, which has no {PROFILE_FILE}.", advice="Use --questions FILE.")
+        raise NotFound(
+            f"Book {book.id!r} comes from a site, which has no {PROFILE_FILE}.", advice="Use --questions FILE."
+        )
     root = Path(book.source)
     if not book.source or not root.is_dir():
         raise NotFound(
-            f"The folder of book {book.id!r} is not there any more: {book.source or '(unknown)'}.",
-            advice="Ingest the book again from where it is now, or use --questions FILE.",
+            f"The folder of book {book.id!r} does not exist: {book.source or '(unknown)'}.",
+            advice="Ingest the book again from its new folder, or use --questions FILE.",
         )
-    return _checked(read_profile(root).questions, str(root / PROFILE_FILE), advice=ADDING)
+    return _require_questions(read_profile(root).questions, str(root / PROFILE_FILE), advice=ADD_QUESTIONS)
 
 
 def read_questions(file: Path) -> tuple[ValidationQuestion, ...]:
-    """The questions of a TOML file with [[questions]], a JSON list, or JSON lines; maybe none."""
+    """The questions in a TOML file with [[questions]], a JSON list, or JSON lines. May be empty."""
     text = _text(file)
     match file.suffix.lower():
         case ".toml":
-            return _validated(file, _toml(file, text))
+            return _validate(file, _toml(file, text))
         case ".json":
-            return _validated(file, _json(file, text))
+            return _validate(file, _json(file, text))
         case ".jsonl":
-            return _validated(file, _json_lines(file, text))
-    raise InvalidInput(f"{file}: a file of questions ends in .toml, .json or .jsonl.")
+            return _validate(file, _json_lines(file, text))
+    raise InvalidInput(f"{file} is not a question file.", advice="Use a .toml, .json or .jsonl file.")
 
 
-def _checked(questions: tuple[ValidationQuestion, ...], where: str, *, advice: str) -> tuple[ValidationQuestion, ...]:
+def _require_questions(
+    questions: tuple[ValidationQuestion, ...], where: str, *, advice: str
+) -> tuple[ValidationQuestion, ...]:
     if not questions:
         raise NotFound(f"There are no questions in {where}.", advice=advice)
     for question in questions:
         for text in (question.text, *question.history):
             if not 0 < len(text.strip()) <= QUESTION_MAX:
                 raise InvalidInput(
-                    f"{where}: question {question.id}: a text has {len(text):,} characters; "
-                    f"it must be between 1 and {QUESTION_MAX:,}."
+                    f"{where}: a text of question {question.id} has {len(text):,} characters.",
+                    advice=f"Use between 1 and {QUESTION_MAX:,} characters.",
                 )
     return questions
 
@@ -65,7 +73,10 @@ def _text(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise NotFound(f"{file} cannot be read: {error.strerror or error}.") from error
+        raise NotFound(
+            f"{file} cannot be read: {error.strerror or error}.",
+            advice="Name a file that exists and that you may read.",
+        ) from error
     except UnicodeDecodeError as error:
         raise InvalidInput(f"{file} is not UTF-8.", advice="Save it as UTF-8.") from error
 
@@ -74,36 +85,37 @@ def _toml(file: Path, text: str) -> Any:
     try:
         return tomllib.loads(text).get("questions", [])
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{file}: it is not valid TOML: {error}") from error
+        raise InvalidInput(f"{file} is not valid TOML: {error}.", advice=CORRECT_FILE) from error
 
 
 def _json(file: Path, text: str) -> Any:
     try:
-        found = json.loads(text)
+        items = json.loads(text)
     except (json.JSONDecodeError, RecursionError) as error:
-        raise InvalidInput(f"{file}: it is not valid JSON: {error}") from error
-    if not isinstance(found, list):
-        raise InvalidInput(f"{file}: it should hold a list of questions.")
-    return found
+        raise InvalidInput(f"{file} is not valid JSON: {error}.", advice=CORRECT_FILE) from error
+    if not isinstance(items, list):
+        raise InvalidInput(f"{file} is not a JSON list.", advice="Put the questions into a list: [{…}, {…}].")
+    return items
 
 
 def _json_lines(file: Path, text: str) -> list[ValidationQuestion]:
-    """Each line on its own, so that a complaint can name it."""
-    found = []
+    """Validates each line separately, so that an error can name its line."""
+    questions = []
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
-            found.append(ValidationQuestion.model_validate(json.loads(line)))
+            questions.append(ValidationQuestion.model_validate(json.loads(line)))
         except (json.JSONDecodeError, RecursionError) as error:
-            raise InvalidInput(f"{file}, line {number}: it is not valid JSON: {error}") from error
+            raise InvalidInput(f"{file}, line {number} is not valid JSON: {error}.", advice=CORRECT_FILE) from error
         except ValidationError as error:
-            raise InvalidInput(f"{file}, line {number}: {complaints(error, ValidationQuestion)}") from error
-    return found
+            message = f"{file}, line {number}: {complaints(error, ValidationQuestion)}"
+            raise InvalidInput(message, advice=CORRECT_FILE) from error
+    return questions
 
 
-def _validated(file: Path, items: Sequence[Any]) -> tuple[ValidationQuestion, ...]:
+def _validate(file: Path, items: Sequence[Any]) -> tuple[ValidationQuestion, ...]:
     try:
         return BookProfile.model_validate({"questions": items}).questions
     except ValidationError as error:
-        raise InvalidInput(f"{file}: {complaints(error, BookProfile)}") from error
+        raise InvalidInput(f"{file}: {complaints(error, BookProfile)}", advice=CORRECT_FILE) from error

@@ -1,4 +1,4 @@
-"""An evaluation or a calibration → plain values for JSON."""
+"""An evaluation or a calibration → values for JSON."""
 
 from typing import Any
 
@@ -86,14 +86,14 @@ def _verdict(result: ValidationResult) -> dict[str, Any]:
 
 
 def calibration_json(book_id: str, run: CalibrationRun, *, written: bool) -> dict[str, Any]:
-    fitted = run.fit.calibration
+    calibration = run.fit.calibration
     return {
         "book_id": book_id,
         "positives": {"count": len(run.samples.positives), "from_headings": run.samples.from_headings},
         "negatives": {"count": len(run.samples.negatives), "foreign": run.samples.foreign},
         "dropped": list(run.dropped),
         "area_under_roc": run.fit.area,
-        "knots": None if fitted is None else [list(knot) for knot in fitted.knots],
+        "knots": None if calibration is None else [list(knot) for knot in calibration.knots],
         "reason": run.fit.reason or None,
         "before": _shares(run.before),
         "after": _shares(run.after),

@@ -27,7 +27,7 @@ _OUTCOMES: Mapping[type[Answer], Outcome] = {
 
 @dataclass(frozen=True, kw_only=True)
 class LiveBook:
-    """What readers see of a book at the time of an evaluation."""
+    """The live chunks of a book during an evaluation."""
 
     chunks: Mapping[str, Chunk]  #: by id
 
@@ -44,15 +44,15 @@ class LiveBook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """One question, its answer, and whether that is what the book should have said."""
+    """A question, its answer, and whether the answer is correct."""
 
     question: ValidationQuestion
     answer: Answer
-    module: str  #: of the expected lesson; empty when none is expected, or the book does not have it
+    module: str  #: of the expected lesson; empty when no lesson is expected or the book does not have it
     lesson_cited: bool  #: a citation points into the expected lesson
     section_cited: bool | None  #: … and to the expected section; None when the question names none
-    broken: tuple[str, ...]  #: why citations lead nowhere, one line each
-    why: str  #: what is wrong; empty when nothing is
+    broken: tuple[str, ...]  #: why citations do not resolve, one line each
+    why: str  #: what is wrong; empty when the answer is correct
 
     @property
     def right(self) -> bool:
@@ -72,7 +72,7 @@ class Verdict:
 
     @property
     def similarity(self) -> float:
-        """The average similarity of the passages: what decides between an answer and a refusal."""
+        """The average similarity of the passages, which decides between answer and refusal."""
         return 0.0 if self.evidence is None else self.evidence.confidence.average
 
     @property
@@ -81,14 +81,14 @@ class Verdict:
 
     @property
     def lesson_found(self) -> bool:
-        """Whether the expected lesson is among the passages, cited or not."""
+        """Whether a passage comes from the expected lesson, cited or not."""
         passages = self.evidence.passages if self.evidence else ()
         return any(passage.chunk.locator.source_file == self.question.lesson for passage in passages)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """So many asked, so many right."""
+    """The number of questions asked, and of those answered correctly."""
 
     name: str
     asked: int
@@ -107,12 +107,12 @@ class Bin:
     high: float
     count: int
     mean: float  #: of their average similarities
-    share: float  #: of them whose passages are from the expected lesson
+    share: float  #: of questions whose passages include the expected lesson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """One run of a book's questions."""
+    """The verdicts on all questions of one run."""
 
     book_id: str
     title: str
@@ -133,31 +133,31 @@ class Evaluation:
 
     @property
     def kinds(self) -> tuple[Tally, ...]:
-        """Per kind of question, those that were asked."""
+        """One tally per kind of question that was asked."""
         by_kind = [_tally(kind, [v for v in self.verdicts if v.question.kind == kind]) for kind in KINDS]
         return tuple(tally for tally in by_kind if tally.asked)
 
     @property
     def modules(self) -> tuple[Tally, ...]:
-        """Per module, of the questions that have their place in one."""
-        placed = sorted((v for v in self.verdicts if v.module), key=lambda v: v.module)
-        return tuple(_tally(name, list(found)) for name, found in groupby(placed, key=lambda v: v.module))
+        """One tally per module with questions."""
+        verdicts = sorted((v for v in self.verdicts if v.module), key=lambda v: v.module)
+        return tuple(_tally(name, list(group)) for name, group in groupby(verdicts, key=lambda v: v.module))
 
     @property
     def citations(self) -> Tally:
-        """How many citations there are, and how many of them lead to what they say."""
-        asked = sum(len(v.citations) for v in self.verdicts)
-        return Tally(name="citations", asked=asked, right=asked - sum(len(v.broken) for v in self.verdicts))
+        """The number of citations, and of those that resolve."""
+        total = sum(len(v.citations) for v in self.verdicts)
+        return Tally(name="citations", asked=total, right=total - sum(len(v.broken) for v in self.verdicts))
 
     @property
     def sections(self) -> Tally:
-        """The answered questions that name a section, and those of them that cite it."""
+        """The answered questions that name a section, and those that cite it."""
         named = [v for v in self.verdicts if v.section_cited is not None and v.outcome == "answered"]
         return Tally(name="sections", asked=len(named), right=sum(bool(v.section_cited) for v in named))
 
     @property
     def grounding(self) -> float | None:
-        """The mean share of supported sentences; None when nothing was answered."""
+        """The mean share of supported sentences; None without an answer."""
         shares = [v.answer.grounding.supported for v in self.verdicts if isinstance(v.answer, Answered)]
         return fmean(shares) if shares else None
 
@@ -167,7 +167,7 @@ class Evaluation:
 
     @property
     def area_under_roc(self) -> float | None:
-        """How well the average similarity tells what the book answers from what is off-topic."""
+        """How well the average similarity separates answerable from off-topic questions."""
         return area_under_roc(self.similarities(*ANSWERED_KINDS), self.similarities("off-topic"))
 
     @property
@@ -178,7 +178,7 @@ class Evaluation:
         return [v.similarity for v in self.verdicts if v.question.kind in kinds]
 
 
-def judged(question: ValidationQuestion, answer: Answer, live: LiveBook) -> Verdict:
+def judge(question: ValidationQuestion, answer: Answer, live: LiveBook) -> Verdict:
     """The verdict on one answer."""
     citations = answer.citations if isinstance(answer, Answered) else ()
     inside = [c.passage.chunk.locator for c in citations if c.passage.chunk.locator.source_file == question.lesson]
@@ -197,17 +197,17 @@ def judged(question: ValidationQuestion, answer: Answer, live: LiveBook) -> Verd
 
 
 def broken_citation(citation: Citation, live: LiveBook) -> str:
-    """Why a citation does not lead to what it says; empty when it does."""
+    """Why a citation does not resolve; empty when it does."""
     chunk, where = citation.passage.chunk, citation.passage.chunk.locator
     stored = live.chunks.get(chunk.id)
     if not citation.quote.strip() or citation.quote not in chunk.text:
         return "the quote is not in its passage"
     if stored is None:
-        return "its passage is no chunk that readers see"
+        return "its passage is not a live chunk"
     if stored.text != chunk.text or stored.locator != where:
-        return "its passage differs from the chunk that readers see"
+        return "its passage differs from the live chunk"
     if not (where.url or where.source_file):
-        return "its passage has no place"
+        return "its passage has neither a URL nor a file"
     if where.anchor and (where.source_file, where.anchor) not in live.anchors:
         return f"the lesson has no section #{where.anchor}"
     return ""
@@ -215,15 +215,15 @@ def broken_citation(citation: Citation, live: LiveBook) -> str:
 
 def _why_wrong(question: ValidationQuestion, answer: Answer, live: LiveBook, *, cited: bool) -> str:
     if question.kind not in ANSWERED_KINDS:
-        return "" if isinstance(answer, Refused | Blocked) else f"{_said(answer)}, but the book does not say"
+        return "" if isinstance(answer, Refused | Blocked) else f"{_outcome_text(answer)}, but the book has no answer"
     if question.lesson not in live.modules:
         return f"the book has no lesson {question.lesson}"
     if not isinstance(answer, Answered):
-        return f"{_said(answer)}, but the book answers it"
+        return f"{_outcome_text(answer)}, but the book has an answer"
     return "" if cited else "answered from another lesson"
 
 
-def _said(answer: Answer) -> str:
+def _outcome_text(answer: Answer) -> str:
     outcome = _OUTCOMES[type(answer)]
     return outcome if isinstance(answer, Answered) else f"{outcome} ({answer.reason})"
 
@@ -233,18 +233,18 @@ def _tally(name: str, verdicts: Sequence[Verdict]) -> Tally:
 
 
 def area_under_roc(positives: Sequence[float], negatives: Sequence[float]) -> float | None:
-    """The chance that a positive scores higher than a negative; None without one of each."""
+    """The probability that a positive scores higher than a negative; None without one of each."""
     if not positives or not negatives:
         return None
-    won = sum((p > n) + 0.5 * (p == n) for p in positives for n in negatives)
-    return won / (len(positives) * len(negatives))
+    wins = sum((p > n) + 0.5 * (p == n) for p in positives for n in negatives)
+    return wins / (len(positives) * len(negatives))
 
 
 def reliability(scored: Iterable[tuple[float, bool]]) -> tuple[Bin, ...]:
-    """The bins that hold something, lowest first."""
-    found: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
+    """The non-empty bins, lowest first."""
+    bins: list[list[tuple[float, bool]]] = [[] for _ in range(BINS)]
     for score, right in scored:
-        found[bin_of(score)].append((score, right))
+        bins[bin_of(score)].append((score, right))
     return tuple(
         Bin(
             low=index / BINS,
@@ -253,13 +253,13 @@ def reliability(scored: Iterable[tuple[float, bool]]) -> tuple[Bin, ...]:
             mean=fmean(score for score, _ in inside),
             share=fmean(right for _, right in inside),
         )
-        for index, inside in enumerate(found)
+        for index, inside in enumerate(bins)
         if inside
     )
 
 
 def histogram(scores: Iterable[float]) -> list[int]:
-    """How many scores fall into each tenth of the scale."""
+    """The number of scores in each tenth of the scale."""
     counts = [0] * BINS
     for score in scores:
         counts[bin_of(score)] += 1
@@ -267,5 +267,5 @@ def histogram(scores: Iterable[float]) -> list[int]:
 
 
 def bin_of(score: float) -> int:
-    """The tenth of the scale a score belongs to; 1 belongs to the last."""
+    """The tenth of the scale that a score falls into; 1 falls into the last."""
     return min(max(int(score * BINS + 1e-9), 0), BINS - 1)

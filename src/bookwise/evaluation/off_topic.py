@@ -1,4 +1,4 @@
-"""Questions that hardly any technical book answers: what a book without off-topic questions is told apart from."""
+"""Questions that hardly any technical book answers. A book without off-topic questions is calibrated on them."""
 
 _TEXT = """
 How long should I rest a roast chicken before I carve it?

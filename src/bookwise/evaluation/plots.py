@@ -1,4 +1,4 @@
-"""Figures → inline SVG that needs no script, no font and no colour of its own: the page's style sheet gives them."""
+"""Figures → inline SVG without scripts, fonts or colours; the style sheet of the page provides those."""
 
 from collections.abc import Iterator, Sequence
 from html import escape
@@ -13,7 +13,7 @@ _TICKS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 def reliability_plot(bins: Sequence[Bin]) -> str:
-    """How often the passages hold the answer, at each similarity; on the dashed line both are the same."""
+    """The share of questions whose lesson was found, by similarity. On the dashed line both are equal."""
     points = [(_x(b.mean), _y(b.share)) for b in bins]
     path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     dots = [
@@ -27,7 +27,7 @@ def reliability_plot(bins: Sequence[Bin]) -> str:
 
 
 def histogram_plot(title: str, counts: Sequence[int], *, decision: float, style: str) -> str:
-    """How many questions have which average similarity, with the line between refusal and answer."""
+    """The number of questions by average similarity, with the line between refusal and answer."""
     highest = max(*counts, 1)
     ticks = sorted({0, highest // 2, highest})
     bars = [
@@ -41,15 +41,15 @@ def histogram_plot(title: str, counts: Sequence[int], *, decision: float, style:
 
 
 def bars_plot(title: str, tallies: Sequence[Tally]) -> str:
-    """The share that is right, one bar each."""
+    """The share of correct answers, one bar per tally."""
     height = ROW * len(tallies) + TOP + BOTTOM
     left, span = 130, WIDTH - 130 - 56
     parts = []
     for index, tally in enumerate(tallies):
         top, name = TOP + ROW * index, tally.name
-        shown = name if len(name) <= LABEL_LETTERS else name[: LABEL_LETTERS - 1] + "…"
+        label = name if len(name) <= LABEL_LETTERS else name[: LABEL_LETTERS - 1] + "…"
         parts += [
-            f'<text x="{left - 6}" y="{top + 17}" text-anchor="end">{escape(shown)}</text>',
+            f'<text x="{left - 6}" y="{top + 17}" text-anchor="end">{escape(label)}</text>',
             f'<rect class="track" x="{left}" y="{top + 4}" width="{span}" height="{ROW - 12}"/>',
             f'<rect class="good" x="{left}" y="{top + 4}" width="{span * tally.share:.1f}" height="{ROW - 12}"/>',
             f'<text x="{left + span + 6}" y="{top + 17}">{tally.right}/{tally.asked}</text>',
@@ -58,7 +58,7 @@ def bars_plot(title: str, tallies: Sequence[Tally]) -> str:
         f'<text x="{left + span * tick:.1f}" y="{height - BOTTOM + 16}" text-anchor="middle">{tick:.0%}</text>'
         for tick in (0.0, 0.5, 1.0)
     ]
-    parts.append(f'<text x="{left + span / 2}" y="{height - 8}" text-anchor="middle">share right</text>')
+    parts.append(f'<text x="{left + span / 2}" y="{height - 8}" text-anchor="middle">share correct</text>')
     return _svg(title, parts, height=height)
 
 

@@ -1,4 +1,4 @@
-"""An evaluation → one HTML file that stands alone. Everything from a book, a reader or a model is escaped."""
+"""An evaluation → one self-contained HTML file. All text from books, readers and models is escaped."""
 
 from collections.abc import Iterator
 from html import escape
@@ -8,7 +8,7 @@ from bookwise.domain.answers import Passage
 from bookwise.evaluation.metrics import ANSWERED_KINDS, Evaluation, Kind, Tally, Verdict, histogram
 from bookwise.evaluation.plots import bars_plot, histogram_plot, reliability_plot
 
-DECISION = RULES[-1][1]  #: the average similarity from which a question is answered
+DECISION = RULES[-1][1]  #: minimum average similarity of an answered question
 PASSAGE_CHARACTERS = 700
 
 _GROUPS: tuple[tuple[str, tuple[Kind, ...], str], ...] = (
@@ -43,7 +43,7 @@ summary{cursor:pointer}
 
 def report_html(run: Evaluation, *, minimum: float) -> str:
     """The whole page."""
-    title = escape(f"How well {run.title} is served")
+    title = escape(f"Answer quality of {run.title}")
     sections = (_summary(run, minimum), _plots(run), _misses(run), _table(run))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -56,19 +56,19 @@ def report_html(run: Evaluation, *, minimum: float) -> str:
 
 def _summary(run: Evaluation, minimum: float) -> Iterator[str]:
     passed = run.accuracy >= minimum
-    yield f'<p class="{"pass" if passed else "fail"}"><strong>{run.accuracy:.1%} right</strong>: '
-    yield f"{'at or above' if passed else 'below'} the bar of {minimum:.1%}.</p>"
+    yield f'<p class="{"pass" if passed else "fail"}"><strong>{run.accuracy:.1%} correct</strong>: '
+    yield f"{'at or above' if passed else 'below'} the required {minimum:.1%}.</p>"
     yield f'<p class="soft">Book {escape(run.book_id)}, engine {escape(run.engine)}, '
     yield f"median {run.median_ms:.0f} ms per answer.</p>"
-    heads = "".join(f'<th class="number">{name}</th>' for name in ("Asked", "Right", "Share"))
+    heads = "".join(f'<th class="number">{name}</th>' for name in ("Asked", "Correct", "Share"))
     yield f'<div class="scroll"><table><thead><tr><th>Kind</th>{heads}</tr></thead>'
     yield "<tbody>" + "".join(map(_tally_row, (*run.kinds, run.total))) + "</tbody></table></div><ul>"
-    yield f"<li>Citations that lead to what they say: {run.citations.right} of {run.citations.asked}</li>"
+    yield f"<li>Citations that resolve: {run.citations.right} of {run.citations.asked}</li>"
     yield f"<li>Answers that cite the expected section: {run.sections.right} of {run.sections.asked}</li>"
     if run.grounding is not None:
-        yield f"<li>Sentences that the passages carry: {run.grounding:.1%}</li>"
+        yield f"<li>Sentences supported by their passages: {run.grounding:.1%}</li>"
     if run.area_under_roc is not None:
-        yield f"<li>Area under ROC, answerable against off-topic: {run.area_under_roc:.3f}</li>"
+        yield f"<li>Area under ROC, answerable versus off-topic: {run.area_under_roc:.3f}</li>"
     yield "</ul>"
 
 
@@ -82,15 +82,15 @@ def _plots(run: Evaluation) -> Iterator[str]:
     yield _figure(
         "Reliability: does similarity mean that the answer was found?",
         reliability_plot(run.reliability),
-        "Larger dots stand for more questions. On the dashed line similarity and share agree.",
+        "Larger dots mean more questions. On the dashed line, similarity equals the share.",
     )
-    note = f"What lies right of the dashed line ({DECISION:.2f}) is answered."
+    note = f"Questions to the right of the dashed line ({DECISION:.2f}) are answered."
     for name, kinds, style in _GROUPS:
         title = f"Similarity of {name} questions"
         counts = histogram(run.similarities(*kinds))
         yield _figure(title, histogram_plot(title, counts, decision=DECISION, style=style), note)
     if run.modules:
-        yield _figure("Right answers per module", bars_plot("Right answers per module", run.modules), "")
+        yield _figure("Correct answers per module", bars_plot("Correct answers per module", run.modules), "")
     yield "</div>"
 
 
@@ -113,11 +113,11 @@ def _miss(verdict: Verdict) -> Iterator[str]:
     yield f'<p class="fail">{escape(verdict.why)}</p>'
     yield f'<p class="soft">{escape(question.id)}, {question.kind}, similarity {verdict.similarity:.2f}</p>'
     for earlier in question.history:
-        yield f'<p class="soft">asked before: {escape(earlier)}</p>'
+        yield f'<p class="soft">earlier question: {escape(earlier)}</p>'
     if question.lesson:
         section = f"#{question.section}" if question.section else ""
         yield f"<p>Expected: <strong>{escape(question.lesson + section)}</strong></p>"
-    yield f"<p>Said ({verdict.outcome}):</p><blockquote>{escape(verdict.answer.text)}</blockquote>"
+    yield f"<p>Answer ({verdict.outcome}):</p><blockquote>{escape(verdict.answer.text)}</blockquote>"
     passages = verdict.evidence.passages if verdict.evidence else ()
     if passages:
         yield f"<details><summary>{len(passages)} passages</summary>{''.join(map(_passage, passages))}</details>"

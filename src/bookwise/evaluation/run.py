@@ -1,4 +1,4 @@
-"""Questions → their answers, each asked as a reader would, and what of the book is live to judge them by."""
+"""Questions → verdicts: asks each question as a reader would, and reads the live book to judge the answers."""
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
@@ -7,7 +7,7 @@ from bookwise.answering.ask import AskKit, ask, final
 from bookwise.domain.answers import Answer, EngineName, Question
 from bookwise.domain.books import Book, Chunk
 from bookwise.domain.threads import Role, ThreadMessage
-from bookwise.evaluation.metrics import Evaluation, LiveBook, judged
+from bookwise.evaluation.metrics import Evaluation, LiveBook, judge
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from bookwise.ports import Catalog, LessonIndex
 from bookwise.retrieval import read
@@ -15,7 +15,7 @@ from bookwise.retrieval import read
 OnAnswer = Callable[[ValidationQuestion], None]
 
 
-async def evaluated(
+async def evaluate(
     questions: Sequence[ValidationQuestion],
     book: Book,
     kit: AskKit,
@@ -24,17 +24,17 @@ async def evaluated(
     engine: EngineName | None = None,
     on_answer: OnAnswer = lambda question: None,
 ) -> Evaluation:
-    """Every question asked and judged, in order."""
+    """Asks and judges every question, in order."""
     verdicts = []
     for question in questions:
         answer = await _answer(question, book.id, kit, engine)
-        verdicts.append(judged(question, answer, live))
+        verdicts.append(judge(question, answer, live))
         on_answer(question)
     return Evaluation(book_id=book.id, title=book.title, engine=engine or kit.engine, verdicts=tuple(verdicts))
 
 
 async def live_book(book_id: str, *, index: LessonIndex, catalog: Catalog) -> LiveBook:
-    """All chunks that readers see."""
+    """All live chunks of the book."""
     chunks: list[Chunk] = []
     for record in await catalog.records(book_id):
         chunks.extend(await read.lesson(book_id, record.lesson_id, index=index, catalog=catalog))
@@ -42,15 +42,15 @@ async def live_book(book_id: str, *, index: LessonIndex, catalog: Catalog) -> Li
 
 
 async def _answer(question: ValidationQuestion, book_id: str, kit: AskKit, engine: EngineName | None) -> Answer:
-    """The answer at the end of the thread: what was asked before is asked, and answered, before."""
+    """The answer to the last question, after the earlier questions of the thread were asked and answered."""
     history: list[ThreadMessage] = []
     for earlier in question.history:
-        answer = await _one(earlier, book_id, kit, engine, history)
+        answer = await _ask(earlier, book_id, kit, engine, history)
         history += [_message("user", earlier), _message("assistant", answer.text)]
-    return await _one(question.text, book_id, kit, engine, history)
+    return await _ask(question.text, book_id, kit, engine, history)
 
 
-async def _one(
+async def _ask(
     text: str, book_id: str, kit: AskKit, engine: EngineName | None, history: Sequence[ThreadMessage]
 ) -> Answer:
     return await final(ask(Question(text=text, book_id=book_id, engine=engine), kit, history=history))

@@ -1,1 +1,1 @@
-"""The use cases that the command line and the HTTP API both run."""
+"""The use cases shared by the command line and the HTTP API."""

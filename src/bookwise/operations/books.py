@@ -8,7 +8,7 @@ from bookwise.domain.errors import JobAlreadyRunning, NotFound
 from bookwise.domain.jobs import LessonRecord
 from bookwise.ingestion.publish import sweep
 from bookwise.ports import JobStore
-from bookwise.wiring import App, index_folder
+from bookwise.wiring import App, CatalogKit, index_folder
 
 JOBS_READ = 10_000  #: newest jobs, searched for the ids of removed books
 
@@ -18,7 +18,7 @@ class BookSummary:
     """A book and its live lessons."""
 
     book: Book
-    collection: str
+    collection: str  #: name of the index that holds the book's lessons
     records: tuple[LessonRecord, ...]
     last_full: datetime | None
     last_incremental: datetime | None
@@ -26,18 +26,30 @@ class BookSummary:
 
 @dataclass(frozen=True, slots=True)
 class ListBooks:
-    async def run(self, app: App) -> list[BookSummary]:
-        return [await self._summary(book, app) for book in await app.catalog.books()]
+    """All books by id, whichever index of the data folder holds them."""
 
-    async def _summary(self, book: Book, app: App) -> BookSummary:
-        full, incremental = await app.catalog.last_ingested(book.id)
-        return BookSummary(
-            book=book,
-            collection=index_folder(app.settings, book.embedder).name,
-            records=tuple(await app.catalog.records(book.id)),
-            last_full=full,
-            last_incremental=incremental,
-        )
+    async def run(self, kit: CatalogKit) -> list[BookSummary]:
+        return [await _summary(book, kit) for book in await kit.catalog.books()]
+
+
+async def _summary(book: Book, kit: CatalogKit) -> BookSummary:
+    full, incremental = await kit.catalog.last_ingested(book.id)
+    index, records = await _live_records(book.id, kit)
+    return BookSummary(
+        book=book,
+        collection=index or index_folder(kit.settings, book.embedder).name,
+        records=tuple(records),
+        last_full=full,
+        last_incremental=incremental,
+    )
+
+
+async def _live_records(book_id: str, kit: CatalogKit) -> tuple[str, list[LessonRecord]]:
+    """The name of the index that holds the book, and the book's live lessons; both empty when no index does."""
+    for name, catalog in kit.indexes.items():
+        if records := await catalog.records(book_id):
+            return name, records
+    return "", []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What readers asked of one book."""
+"""Questions that readers asked about one book."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,12 +11,12 @@ from bookwise.wiring import App
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadInsights:
-    """What readers asked of one book."""
+    """The questions of the last `days` days, grouped."""
 
     book: str | None
     days: int
 
     async def run(self, app: App) -> InsightsResponse:
         book = await select_book(app.catalog, self.book)
-        found = await read_insights(app.journal, book.id, days=self.days, now=datetime.now(UTC))
-        return InsightsResponse.of(book, found)
+        insights = await read_insights(app.journal, book.id, days=self.days, now=datetime.now(UTC))
+        return InsightsResponse.of(book, insights)

@@ -1,14 +1,21 @@
-"""Ingestion jobs: start, follow, cancel."""
+"""Ingestion jobs: start, follow, list, cancel."""
 
 from dataclasses import dataclass
 from typing import Protocol
 
 from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome
-from bookwise.wiring import App
+from bookwise.ports import JobStore
+
+
+class JobsKit(Protocol):
+    """Anything with a job store: the open app, or the catalog alone."""
+
+    @property
+    def jobs(self) -> JobStore: ...
 
 
 class JobControl(Protocol):
-    """What starts and cancels jobs in the background: the service's job runner."""
+    """Starts and cancels jobs in the background: the service's job runner."""
 
     async def ingest(self, source: str, book_id: str, mode: IngestionMode) -> IngestionJob: ...
 
@@ -22,12 +29,14 @@ class ListJobs:
     book: str | None
     limit: int
 
-    async def run(self, app: App) -> list[IngestionJob]:
-        return await app.jobs.jobs(self.book, limit=self.limit)
+    async def run(self, kit: JobsKit) -> list[IngestionJob]:
+        return await kit.jobs.jobs(self.book, limit=self.limit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobReport:
+    """A job and the outcomes of its lessons."""
+
     job: IngestionJob
     outcomes: tuple[LessonOutcome, ...]
 
@@ -38,14 +47,14 @@ class ReadJob:
 
     job_id: int
 
-    async def run(self, app: App) -> JobReport:
-        job = await app.jobs.job(self.job_id)  # first: what ended has all its outcomes
-        return JobReport(job=job, outcomes=tuple(await app.jobs.outcomes(self.job_id)))
+    async def run(self, kit: JobsKit) -> JobReport:
+        job = await kit.jobs.job(self.job_id)  # read first: a job that has ended has all its outcomes
+        return JobReport(job=job, outcomes=tuple(await kit.jobs.outcomes(self.job_id)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IngestBook:
-    """A job in the service, from a source on its machine."""
+    """Starts a job in the service; the source is on the same machine."""
 
     source: str
     book_id: str

@@ -8,9 +8,11 @@ from bookwise.wiring import App
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyWithSecret:
+    """A key with its secret, which is not stored and cannot be shown again."""
+
     key: ApiKey
     secret: str = field(repr=False)
-    absent: tuple[str, ...] = ()  #: books of the key that are not there
+    absent: tuple[str, ...] = ()  #: books of the key that do not exist yet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,8 +27,9 @@ class CreateKey:
         key, secret = await app.keys.create(
             self.name, self.role, books=self.books, origins=self.origins, rate_per_minute=self.rate_per_minute
         )
-        there = {book.id for book in await app.catalog.books()}
-        return KeyWithSecret(key=key, secret=secret, absent=tuple(book for book in key.books if book not in there))
+        existing = {book.id for book in await app.catalog.books()}
+        absent = tuple(book for book in key.books if book not in existing)
+        return KeyWithSecret(key=key, secret=secret, absent=absent)
 
 
 @dataclass(frozen=True, slots=True)

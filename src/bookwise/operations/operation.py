@@ -1,4 +1,4 @@
-"""What an operation is: a request as data, run by the command itself or by the service that holds the data folder.
+"""An operation: a request as data, run by a command itself or by the service that has the data folder.
 
 An operation and its result travel as JSON, so both are dataclasses. `api/routes/operator.py` lists the
 operations that a service runs.
@@ -11,6 +11,6 @@ Result_co = TypeVar("Result_co", covariant=True)
 
 
 class Operation(Protocol[Kit_contra, Result_co]):
-    """One use case; `kit` is what it runs on."""
+    """One use case. `kit` holds the ports it runs on."""
 
     async def run(self, kit: Kit_contra, /) -> Result_co: ...

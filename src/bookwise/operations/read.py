@@ -1,4 +1,4 @@
-"""Search and reading: the operations that only look into a book. They import little, so that a search starts fast."""
+"""Search and read a book. This module imports little, so that a search starts fast."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ class SearchBook:
     lesson_id: str | None = None
 
     async def run(self, kit: SearchKit) -> SearchResult:
-        within = Filter(
+        scope = Filter(
             book_id=(await select_book(kit.catalog, self.book)).id,
             hardware_tier=self.tier,
             module=self.module,
@@ -41,7 +41,7 @@ class SearchBook:
             layer=self.layer,
             lesson_id=self.lesson_id,
         )
-        return await search(SearchQuery(text=self.text, filter=within, limit=self.limit), kit)
+        return await search(SearchQuery(text=self.text, filter=scope, limit=self.limit), kit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,8 +53,8 @@ class ReadLesson:
 
     async def run(self, app: "App") -> tuple[Chunk, ...]:
         book_id = (await select_book(app.catalog, self.book)).id
-        by_file = {r.source_file: r.lesson_id for r in await app.catalog.records(book_id)}
-        return await read.lesson(book_id, by_file.get(self.lesson, self.lesson), index=app.index, catalog=app.catalog)
+        ids = {r.source_file: r.lesson_id for r in await app.catalog.records(book_id)}
+        return await read.lesson(book_id, ids.get(self.lesson, self.lesson), index=app.index, catalog=app.catalog)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class ReadContext:
     after: int
 
     async def run(self, app: "App") -> tuple[Chunk, ...]:
-        found = await read.context(
+        neighbourhood = await read.context(
             self.book, self.chunk_id, before=self.before, after=self.after, index=app.index, catalog=app.catalog
         )
-        return (*found.before, found.chunk, *found.after)
+        return (*neighbourhood.before, neighbourhood.chunk, *neighbourhood.after)

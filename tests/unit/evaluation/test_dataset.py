@@ -7,7 +7,7 @@ import pytest
 
 from bookwise.domain.books import Book
 from bookwise.domain.errors import BookwiseError, InvalidInput, NotFound
-from bookwise.evaluation.dataset import questions_of, read_questions
+from bookwise.evaluation.dataset import questions_from, questions_of, read_questions
 
 GOOD = {"id": "a", "kind": "answerable", "text": "What is a node?", "lesson": "nodes.md"}
 OTHER = {"id": "b", "kind": "off-topic", "text": "Who won the cup?"}
@@ -63,9 +63,9 @@ def test_a_file_that_is_not_there_or_not_text_is_named(tmp_path: Path) -> None:
 def test_a_book_brings_its_own_questions_and_a_file_wins_over_them(tmp_path: Path) -> None:
     written(tmp_path, "bookwise.toml", TOML)
     book = Book(id="book", title="Book", source=str(tmp_path))
-    assert [question.kind for question in questions_of(book, None)] == ["off-topic"]
+    assert [question.kind for question in questions_of(book)] == ["off-topic"]
     other = written(tmp_path, "q.json", json.dumps([GOOD]))
-    assert [question.kind for question in questions_of(book, other)] == ["answerable"]
+    assert [question.kind for question in questions_from(other)] == ["answerable"]
 
 
 @pytest.mark.parametrize("source", ["", "/nowhere/at/all", "https://example.org/book", "."])
@@ -74,7 +74,7 @@ def test_without_questions_the_error_says_how_to_add_them(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(NotFound) as error:
-        questions_of(Book(id="book", title="Book", source=source), None)
+        questions_of(Book(id="book", title="Book", source=source))
     assert "--questions FILE" in error.value.advice
 
 
@@ -82,4 +82,4 @@ def test_without_questions_the_error_says_how_to_add_them(
 def test_a_question_nobody_may_ask_is_named_before_any_is_asked(tmp_path: Path, broken: dict[str, object]) -> None:
     file = written(tmp_path, "q.json", json.dumps([{**GOOD, **broken}]))
     with pytest.raises(BookwiseError, match="question a"):
-        questions_of(Book(id="book", title="Book"), file)
+        questions_from(file)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwise.domain.books import Calibration
-from bookwise.evaluation.fit import Strengths, answers, fitted
+from bookwise.evaluation.fit import Strengths, answers, fit_calibration
 from bookwise.ingestion.discovery.profile import CalibrationFacts
 
 
@@ -21,7 +21,7 @@ FOREIGN = alike(0.0, 0.02, 0.05, 0.1, 0.1, 0.15, 0.2, 0.25)
 
 
 def made(positives: list[Strengths], negatives: list[Strengths]) -> Calibration:
-    calibration = fitted(positives, negatives).calibration
+    calibration = fit_calibration(positives, negatives).calibration
     assert calibration is not None
     return calibration
 
@@ -60,17 +60,17 @@ def test_passages_that_differ_are_judged_by_their_average() -> None:
     ("positives", "negatives", "said"),
     [
         (KNOWN[:7], FOREIGN, "only 7 questions that the book answers"),
-        (KNOWN, FOREIGN[:7], "only 7 questions that it does not answer"),
+        (KNOWN, FOREIGN[:7], "only 7 questions that the book does not answer"),
         ([], [], "only 0"),
-        (KNOWN, KNOWN, "cannot be told apart"),
-        (FOREIGN, KNOWN, "cannot be told apart"),
-        (alike(*[0.5] * 8), alike(*[0.5] * 8), "cannot be told apart"),
+        (KNOWN, KNOWN, "are too similar"),
+        (FOREIGN, KNOWN, "are too similar"),
+        (alike(*[0.5] * 8), alike(*[0.5] * 8), "are too similar"),
     ],
 )
 def test_without_enough_to_go_by_there_is_no_map(
     positives: list[Strengths], negatives: list[Strengths], said: str
 ) -> None:
-    fit = fitted(positives, negatives)
+    fit = fit_calibration(positives, negatives)
     assert fit.calibration is None
     assert said in fit.reason
 
@@ -80,7 +80,7 @@ strengths = st.lists(st.floats(0.0, 2.0), min_size=8, max_size=20)
 
 @given(strengths, strengths)
 def test_every_map_may_stand_in_a_profile(positives: list[float], negatives: list[float]) -> None:
-    calibration = fitted(alike(*(0.5 + p for p in positives)), alike(*negatives)).calibration
+    calibration = fit_calibration(alike(*(0.5 + p for p in positives)), alike(*negatives)).calibration
     if calibration is not None:
         assert all(x0 < x1 and y0 < y1 for (x0, y0), (x1, y1) in pairwise(calibration.knots))
         assert (calibration.knots[0][1], calibration.knots[-1][1]) == (0.0, 1.0)

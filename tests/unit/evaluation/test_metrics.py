@@ -11,7 +11,7 @@ from bookwise.evaluation.metrics import (
     area_under_roc,
     broken_citation,
     histogram,
-    judged,
+    judge,
     reliability,
 )
 from bookwise.ingestion.discovery.profile import ValidationQuestion
@@ -35,7 +35,7 @@ def question(kind: str = "answerable", **facts: object) -> ValidationQuestion:
 
 
 def why(asked: ValidationQuestion, answer: Answer, live: LiveBook = LIVE) -> str:
-    return judged(asked, answer, live).why
+    return judge(asked, answer, live).why
 
 
 def cited(found: Passage, quote: str = "") -> Citation:
@@ -43,14 +43,14 @@ def cited(found: Passage, quote: str = "") -> Citation:
 
 
 def test_an_answer_that_cites_the_expected_lesson_is_right() -> None:
-    verdict = judged(question(), answered(), LIVE)
+    verdict = judge(question(), answered(), LIVE)
     assert (verdict.right, verdict.lesson_cited, verdict.outcome, verdict.module) == (True, True, "answered", "main")
     assert verdict.similarity == pytest.approx(0.9)
 
 
 def test_an_answer_from_another_lesson_is_wrong() -> None:
     live = live_with(passage(1), passage(9, source_file="topics.md"))
-    verdict = judged(question(lesson="topics.md"), answered(), live)
+    verdict = judge(question(lesson="topics.md"), answered(), live)
     assert (verdict.right, verdict.why) == (False, "answered from another lesson")
     assert not verdict.lesson_found
 
@@ -61,22 +61,22 @@ def test_a_lesson_the_book_does_not_have_is_named() -> None:
 
 @pytest.mark.parametrize("answer", [refused(0.5), refused(), interrupted(0.9), blocked()])
 def test_what_the_book_answers_must_be_answered(answer: Answer) -> None:
-    assert "but the book answers it" in why(question(), answer)
-    assert "but the book answers it" in why(question("follow-up", history=("What is a node?",)), answer)
+    assert "but the book has an answer" in why(question(), answer)
+    assert "but the book has an answer" in why(question("follow-up", history=("What is a node?",)), answer)
 
 
 @pytest.mark.parametrize("kind", ["off-topic", "near-miss"])
 def test_what_the_book_does_not_say_must_be_refused(kind: str) -> None:
     assert why(question(kind), refused(0.2)) == ""
     assert why(question(kind), blocked()) == ""
-    assert "the book does not say" in why(question(kind), answered())
-    assert "the book does not say" in why(question(kind), interrupted(0.9))
+    assert "the book has no answer" in why(question(kind), answered())
+    assert "the book has no answer" in why(question(kind), interrupted(0.9))
 
 
 def test_the_expected_section_is_reported_and_decides_nothing() -> None:
-    assert judged(question(), answered(), LIVE).section_cited is None
+    assert judge(question(), answered(), LIVE).section_cited is None
     for section, hit in (("talking", True), ("Talking", True), ("singing", False)):
-        verdict = judged(question(section=section), answered(), LIVE)
+        verdict = judge(question(section=section), answered(), LIVE)
         assert (verdict.section_cited, verdict.right) == (hit, True), section
 
 
@@ -85,7 +85,7 @@ def test_a_citation_leads_to_what_it_says_or_the_answer_is_wrong() -> None:
     assert broken_citation(cited(first), LIVE) == ""
     assert "quote" in broken_citation(cited(first, "Node 1 sings"), LIVE)
     assert "quote" in broken_citation(cited(first, " "), LIVE)
-    assert "no chunk" in broken_citation(cited(passage(77)), LIVE)
+    assert "not a live chunk" in broken_citation(cited(passage(77)), LIVE)
     assert "differs" in broken_citation(cited(passage(1, text="Something else.")), LIVE)
     assert "differs" in broken_citation(cited(passage(1, url="https://example.com/other")), LIVE)
     lost = replace(answered(), citations=(cited(first, "Node 1 sings"),))
@@ -148,5 +148,5 @@ def test_a_run_without_questions_has_no_figures_and_no_error() -> None:
 
 
 def evaluation(*pairs: tuple[ValidationQuestion, Answer]) -> Evaluation:
-    verdicts = tuple(judged(asked, answer, LIVE) for asked, answer in pairs)
+    verdicts = tuple(judge(asked, answer, LIVE) for asked, answer in pairs)
     return Evaluation(book_id="book", title="Book", engine="extractive", verdicts=verdicts)

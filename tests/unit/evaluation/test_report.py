@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bookwise.evaluation.metrics import Evaluation, LiveBook, judged
+from bookwise.evaluation.metrics import Evaluation, LiveBook, judge
 from bookwise.evaluation.report import report_html
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from tests.support.answers import answered, blocked, evidence, passage, refused
@@ -56,7 +56,7 @@ def page() -> str:
         (asked("stray-one", "near-miss", "How do nodes sing?"), answered()),
         (asked("far-one", "off-topic", "Who won the cup?"), blocked()),
     )
-    verdicts = tuple(judged(question, answer, LIVE) for question, answer in pairs)
+    verdicts = tuple(judge(question, answer, LIVE) for question, answer in pairs)
     return report_html(
         Evaluation(book_id="book", title=f"A {EVIL} book", engine="direct", verdicts=verdicts), minimum=0.8
     )
@@ -83,7 +83,7 @@ def test_every_plot_is_a_picture_with_labelled_axes(page: str) -> None:
     assert len(plots) == 5
     for plot in plots:
         words = [text.text for text in plot.iter("text")]
-        assert {"average similarity", "share right"} & set(words), words
+        assert {"average similarity", "share correct"} & set(words), words
         assert plot.get("aria-label")
     assert [float(dot.get("cx", "0")) for dot in plots[0].iter("circle")] == sorted(
         float(dot.get("cx", "0")) for dot in plots[0].iter("circle")
@@ -97,7 +97,7 @@ def test_each_miss_shows_what_was_expected_said_and_found(page: str) -> None:
     assert "nodes.md#talking" in lost
     assert "The book says" in lost
     assert "of the book" in lost
-    assert "refused (not-in-the-book), but the book answers it" in lost
+    assert "refused (not-in-the-book), but the book has an answer" in lost
     assert "Nodes talk over topics" in stray
 
 
@@ -107,5 +107,5 @@ def test_every_question_stands_in_the_table_and_a_miss_is_linked(page: str) -> N
         assert name in table
     assert table.count("✓") == 2
     assert 'href="#lost-one"' in table
-    assert "50.0% right" in page
-    assert "below the bar of 80.0%" in page
+    assert "50.0% correct" in page
+    assert "below the required 80.0%" in page

@@ -11,10 +11,9 @@ from typing import Any
 
 import qdrant_edge as qdrant
 
+from bookwise.adapters.qdrant.collections import IDENTITY_FILE
 from bookwise.adapters.qdrant.schema import DENSE, INTEGER_FIELDS, KEYWORD_FIELDS, TENANT, TEXT_FIELDS, WORDS
 from bookwise.domain.errors import DamagedData, IndexUnavailable
-
-IDENTITY_FILE = "bookwise-index.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from bookwise.api.problems import problem_of
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.errors import BookwiseError, InvalidInput, NotFound
 from bookwise.library import for_one_question
-from bookwise.operations import ask, books, insights, jobs, keys, read
+from bookwise.operations import ask, books, doctor, evaluate, insights, jobs, keys, read
 
 router = APIRouter(tags=["operator"])
 
@@ -32,16 +32,17 @@ OPERATIONS: Mapping[type[Any], Callable[[ServiceState], Any]] = {
     ask.RetrievePassages: lambda state: state.app.search_kit,
     read.ReadLesson: _app,
     read.ReadContext: _app,
-    books.ListBooks: _app,
     books.ListLessons: _app,
     books.RemoveBook: _app,
-    jobs.ListJobs: _app,
     jobs.ReadJob: _app,
     insights.ReadInsights: _app,
     keys.CreateKey: _app,
     keys.ListKeys: _app,
     keys.RevokeKey: _app,
     keys.RotateKey: _app,
+    doctor.DiagnoseBooks: _app,
+    evaluate.ValidateBook: _app,
+    evaluate.CalibrateBook: _app,
     jobs.IngestBook: _runner,
     jobs.CancelJob: _runner,
 }

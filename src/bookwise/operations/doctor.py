@@ -1,0 +1,99 @@
+"""Compare the files, catalog and index of each book, and repair the differences."""
+
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import anyio.to_thread
+
+from bookwise.domain.books import Book
+from bookwise.domain.errors import BookwiseError, CollectionMismatch, EmbedderMismatch, JobAlreadyRunning
+from bookwise.ingestion.discover import Discovery, discover
+from bookwise.ingestion.doctor import Finding, examine, repair
+from bookwise.ingestion.pipeline import failing_with, open_job, run_job
+from bookwise.ingestion.plan import changes
+from bookwise.wiring import App
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """The problems of one book."""
+
+    book_id: str
+    findings: tuple[Finding, ...] = ()
+    to_publish: int = 0  #: lessons whose files are new or changed
+    to_withdraw: int = 0  #: live lessons whose files are gone
+    source: str = ""  #: why the files could not be compared, or empty
+    blocked: str = ""  #: why the book could not be examined at all, or empty
+
+    @property
+    def healthy(self) -> bool:
+        return not (self.findings or self.to_publish or self.to_withdraw or self.blocked)
+
+    @property
+    def can_repair(self) -> bool:
+        return not self.healthy and not self.blocked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiagnoseBooks:
+    """The state of every book before the repair, if one is requested."""
+
+    repair: bool
+
+    async def run(self, app: App) -> list[Diagnosis]:
+        diagnoses = [await _diagnose(book, app) for book in await app.catalog.books()]
+        for diagnosis in diagnoses:
+            if self.repair and diagnosis.can_repair:
+                await _repair(diagnosis, app)
+        return diagnoses
+
+
+async def _diagnose(book: Book, app: App) -> Diagnosis:
+    try:
+        await _require_examinable(book, app)
+    except (CollectionMismatch, EmbedderMismatch, JobAlreadyRunning) as error:
+        return Diagnosis(book_id=book.id, blocked=f"{error.message} {error.advice}")
+    findings = tuple(await examine(book.id, index=app.index, catalog=app.catalog))
+    try:
+        discovery = await _discover(book)
+    except BookwiseError as error:
+        return Diagnosis(book_id=book.id, findings=findings, source=error.message)
+    records = await app.catalog.records(book.id)
+    unreadable = frozenset(lesson.source_file for lesson in discovery.unreadable)
+    difference = changes(discovery.files, records, app.ingestion_kit.recipe, unreadable=unreadable)
+    return Diagnosis(
+        book_id=book.id,
+        findings=findings,
+        to_publish=len(difference.new) + len(difference.modified),
+        to_withdraw=len(difference.deleted),
+    )
+
+
+async def _require_examinable(book: Book, app: App) -> None:
+    book.require_embedder(app.embedder.facts)
+    await app.catalog.live(book.id)  # raises CollectionMismatch
+    newest = await app.jobs.jobs(book.id, limit=1)  # a book has at most one open job, and it is the newest
+    if newest and newest[0].completed_at is None:
+        raise JobAlreadyRunning(
+            f"Job {newest[0].job_id} of the book is {newest[0].status}.",
+            advice="Run the command again when the job has ended.",
+        )
+
+
+async def _discover(book: Book) -> Discovery:
+    return await anyio.to_thread.run_sync(partial(discover, Path(book.source), book_id=book.id))
+
+
+async def _repair(diagnosis: Diagnosis, app: App) -> None:
+    """Repairs inside a job, so that no other job of the book runs at the same time."""
+    fix = partial(repair, list(diagnosis.findings), index=app.index, catalog=app.catalog)
+    if diagnosis.source:
+        await fix()
+        return
+    book = await app.catalog.book(diagnosis.book_id)
+    job = await open_job(book.id, app.ingestion_kit, mode="incremental", source=book.source)
+    async with failing_with(job, app.jobs):
+        started = await app.jobs.start(job.job_id)
+        await fix()
+        await run_job(started, await _discover(book), Path(book.source), app.ingestion_kit)
