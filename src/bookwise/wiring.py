@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,9 +77,19 @@ class App:
 
 
 @asynccontextmanager
-async def open_app(settings: Settings, *, take_over_jobs: bool = False) -> AsyncIterator[App]:
-    """Holds the data folder and opens what is in it. The jobs that an earlier holder left behind have failed, unless
-    they are taken over."""
+async def open_app(
+    settings: Settings,
+    *,
+    embedder: Embedder | None = None,
+    index: LessonIndex | None = None,
+    take_over_jobs: bool = False,
+) -> AsyncIterator[App]:
+    """Locks the data folder and opens everything in it.
+
+    `embedder` and `index` replace the configured ones; the caller closes them. Jobs that an earlier process left
+    queued or running are marked as failed, unless `take_over_jobs` is set. Raises `DataFolderBusy` while another
+    process has the data folder.
+    """
     from bookwise.adapters.sql.catalog import SqlCatalog
     from bookwise.adapters.sql.database import open_database
     from bookwise.adapters.sql.jobs import SqlJobs
@@ -89,7 +99,13 @@ async def open_app(settings: Settings, *, take_over_jobs: bool = False) -> Async
     from bookwise.adapters.sql.threads import SqlThreads
     from bookwise.adapters.sql.vectors import SqlVectorCache
 
-    async with _open_index(settings) as (embedder, index), open_database(database_url(settings)) as database:
+    async with AsyncExitStack() as stack:
+        stack.enter_context(lock_data_folder(settings.data_dir))
+        if embedder is None:
+            embedder = await stack.enter_async_context(open_embedder(settings))
+        if index is None:
+            index = await stack.enter_async_context(_open_index(settings, embedder))
+        database = await stack.enter_async_context(open_database(database_url(settings)))
         jobs = SqlJobs(database, holder=index.id)
         if not take_over_jobs:
             await jobs.interrupt_running()
@@ -109,13 +125,19 @@ async def open_app(settings: Settings, *, take_over_jobs: bool = False) -> Async
 
 @asynccontextmanager
 async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
-    """What a single search needs, opened as fast as can be; the whole app where that is not possible."""
+    """What a single search needs, opened as fast as possible; the whole app where a fast start is not possible."""
     from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
 
-    async with _open_index(settings, warm=True) as (embedder, index):
-        shelf = SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index.id)
-        if settings.database_url is None and shelf.is_current:
-            yield SearchKit(embedder=embedder, index=index, catalog=shelf)
+    async with AsyncExitStack() as stack:
+        stack.enter_context(lock_data_folder(settings.data_dir))
+        embedder = await stack.enter_async_context(open_embedder(settings, inline=True))
+        opening = _open_index(settings, embedder)
+        if begin_loading := getattr(embedder, "begin_loading", None):  # a local model loads while the index opens
+            begin_loading()
+        index = await stack.enter_async_context(opening)
+        catalog = SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index.id)
+        if settings.database_url is None and catalog.is_current:
+            yield SearchKit(embedder=embedder, index=index, catalog=catalog)
             return
     async with open_app(settings) as app:
         yield app.search_kit
@@ -178,25 +200,16 @@ def _rewriter(model: ModelClient) -> Rewriter:
     return ModelRewriter(model)
 
 
-@asynccontextmanager
-async def _open_index(settings: Settings, *, warm: bool = False) -> AsyncIterator[tuple[Embedder, LessonIndex]]:
-    """Holds the data folder and opens its index. `warm` loads a local model meanwhile."""
+def _open_index(settings: Settings, embedder: Embedder) -> AbstractAsyncContextManager[LessonIndex]:
+    """The index of this embedder's vectors. The caller holds the lock of the data folder."""
     if settings.qdrant_url:
         raise Misconfigured(
             "QDRANT_URL is set, but this version of Bookwise keeps its index in the data folder only.",
             advice="Unset QDRANT_URL.",
         )
-    async with AsyncExitStack() as stack:
-        stack.enter_context(lock_data_folder(settings.data_dir))
-        embedder = await stack.enter_async_context(open_embedder(settings, inline=warm))
-        from bookwise.adapters.qdrant.embedded import open_index
+    from bookwise.adapters.qdrant.embedded import open_index
 
-        if warm and (begin_loading := getattr(embedder, "begin_loading", None)):
-            begin_loading()
-
-        facts = embedder.facts
-        folder = index_folder(settings, facts.fingerprint)
-        yield embedder, await stack.enter_async_context(open_index(folder, size=facts.size))
+    return open_index(index_folder(settings, embedder.facts.fingerprint), size=embedder.facts.size)
 
 
 def index_folder(settings: Settings, fingerprint: str) -> Path:
