@@ -27,6 +27,7 @@ from bookwise.api.telemetry import RequestTracing
 from bookwise.domain.errors import BookwiseError
 from bookwise.domain.journal import KEPT_DAYS
 from bookwise.domain.threads import IDLE_SECONDS
+from bookwise.ports import Embedder
 from bookwise.settings import Settings
 
 TIDY_SECONDS = 300.0
@@ -38,12 +39,13 @@ NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "operati
 logger = logging.getLogger("bookwise.api")
 
 
-def create_app(settings: Settings, *, open_to_anyone: bool | None = True) -> FastAPI:
-    """The service; its lifespan opens the data folder and holds it. `open_to_anyone` None: while there is no key."""
+def create_app(settings: Settings, *, open_to_anyone: bool | None = True, embedder: Embedder | None = None) -> FastAPI:
+    """The service; its lifespan opens the data folder and holds it. `open_to_anyone` None: while there is no key.
+    `embedder` replaces the configured one; the caller closes it."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_state(settings, open_to_anyone=open_to_anyone) as service:
+        async with open_state(settings, open_to_anyone=open_to_anyone, embedder=embedder) as service:
             app.state.service = service
             app.state.examination = Examination(service)
             async with anyio.create_task_group() as beside:
