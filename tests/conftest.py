@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ def pytest_configure() -> None:
     """Puts the temporary folders on the memory disk, unless TMPDIR names another place."""
     if MEMORY_DISK.is_dir() and shutil.disk_usage(MEMORY_DISK).free >= MEMORY_DISK_FREE_MIN:
         os.environ.setdefault("TMPDIR", str(MEMORY_DISK))
+        tempfile.tempdir = None  # pytest has asked for the folder before: look again
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

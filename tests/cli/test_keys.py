@@ -19,8 +19,8 @@ SECRET = re.compile(r"bw_[A-Za-z0-9_-]{43}")
 HOLDER = """
 import sys
 from pathlib import Path
-from bookwise.adapters.data_folder import held
-with held(Path(sys.argv[1])):
+from bookwise.adapters.data_folder import lock_data_folder
+with lock_data_folder(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """

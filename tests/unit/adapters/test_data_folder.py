@@ -14,8 +14,8 @@ from bookwise.domain.errors import DataFolderBusy, Misconfigured
 HOLD = """
 import sys, time
 from pathlib import Path
-from bookwise.adapters.data_folder import held
-with held(Path(sys.argv[1])):
+from bookwise.adapters.data_folder import lock_data_folder
+with lock_data_folder(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
 """
