@@ -3,9 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Three workers keep two cores busy: many tests wait for a process, a timeout or a kill.
+PYTEST := $(BIN)/pytest -n 3 --dist worksteal
+
+# Byte code is kept, whatever the environment says: the tests start hundreds of processes.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint browser serve bench docs lock clean
+.PHONY: help setup demo test check lint types style browser serve bench docs lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -29,12 +34,17 @@ demo: setup ## Ingest the sample book, search it and ask it, in a throw-away dat
 	@BIN=$(BIN) sh examples/demo.sh
 
 check: setup lint ## Format, lint, types, layers, unit tests and contracts on local backends: before every commit
-	@$(BIN)/pytest -n 2 -m "not slow" -k "not postgres" tests/unit tests/contracts tests/architecture
+	@$(PYTEST) -m "not slow" -k "not postgres" tests/unit tests/contracts tests/architecture
 
 lint: setup
-	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
+	@$(MAKE) --no-print-directory -j 2 types style
+
+types:
 	@$(BIN)/mypy --no-error-summary
-	@$(BIN)/lint-imports --no-cache >/dev/null || $(BIN)/lint-imports --no-cache
+
+style:
+	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
+	@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
 	@$(BIN)/python -m docs.reference --check
 
 # Chromium comes from Debian where this may be done; without it the browser tests are left out, with a message.
@@ -46,7 +56,7 @@ browser:
 		|| echo "There is no Chromium: the browser tests are left out."
 
 test: setup lint browser ## Everything: every backend, real processes, real kills
-	@$(BIN)/pytest -n 2
+	@$(PYTEST)
 
 serve: setup ## Serve the sample book over HTTP on this machine
 	@$(BIN)/bookwise ingest examples/physical-ai

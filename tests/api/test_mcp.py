@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bookwise.wiring import open_app
 from tests.support.apps import ingested, write_book
+from tests.support.copies import copy_folder
 from tests.support.served import Served, served
 from tests.support.small_book import BOOK, settings_for
 
@@ -183,7 +183,7 @@ async def test_an_open_service_needs_no_key_but_answers_no_page_from_elsewhere(
 async def test_the_program_serves_the_same_tools_on_stdio_and_leaves_the_folder_to_others_in_between(
     tmp_path: Path, small_book: Path
 ) -> None:
-    data = shutil.copytree(small_book, tmp_path / "data")
+    data = copy_folder(small_book, tmp_path / "data")
     program = StdioServerParameters(command=str(PROGRAM), args=["--data-dir", str(data), "mcp"], env=dict(os.environ))
     async with Client(program) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "fetch", "ask"}

@@ -3,7 +3,6 @@
 /mcp speaks a protocol of its own and /operator only to commands of the same version; neither is in the document.
 """
 
-import shutil
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from schemathesis.python import asgi
 from bookwise.api.app import create_app
 from bookwise.wiring import open_app
 from tests.support.apps import ingested, write_book
+from tests.support.copies import copy_folder
 from tests.support.small_book import BOOK, LESSONS, settings_for
 
 REQUESTS_MIN = 1_000  #: of each service
@@ -145,7 +145,7 @@ def test_every_operation_keeps_the_promises_of_its_document(
     tmp_path: Path, book: tuple[Path, str], open_to_anyone: bool
 ) -> None:
     data, secret = book
-    shutil.copytree(data, tmp_path / "data")
+    copy_folder(data, tmp_path / "data")
     with described(tmp_path / "data", secret, open_to_anyone=open_to_anyone) as service:
         known = service.known()
         for operation in service.operations:

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +15,7 @@ from anyio.abc import SocketStream
 from bookwise.domain.threads import ThreadMessage
 from bookwise.wiring import open_app
 from tests.api.test_stream import TRUE, VALVE, endless, hung_up_on
+from tests.support.copies import copy_folder
 from tests.support.http_service import Event, events_in
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import KEY, dripping
@@ -75,8 +75,7 @@ async def kept(data: Path, session_id: str) -> ThreadMessage:
 
 @pytest.fixture
 def data(tmp_path: Path, small_book: Path) -> Path:
-    shutil.copytree(small_book, tmp_path / "data")
-    return tmp_path / "data"
+    return copy_folder(small_book, tmp_path / "data")
 
 
 async def test_a_stream_over_the_wire_is_whole_and_ends_once(data: Path) -> None:

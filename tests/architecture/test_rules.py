@@ -197,3 +197,28 @@ def test_no_machine_paths_and_no_registry_addresses() -> None:
     assert not re.search(r"://|^--?\w*index|^-f\b|@ ", lock, re.MULTILINE)
     assert "--hash=sha256:" in lock
     assert "torch" not in lock
+
+
+def test_tests_copy_data_folders_without_their_holes() -> None:
+    """`shutil.copytree` writes 350 MB for a data folder that holds 1.5 MB; `copies.copy_folder` does not."""
+    allowed = {"tests/support/copies.py", "tests/support/traps.py"}
+    calls = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute | ast.Name | ast.alias)
+        and "copytree" in ast.dump(node, annotate_fields=False)
+    }
+    assert calls <= allowed
+
+
+def test_tests_of_a_service_share_one_embedding_model() -> None:
+    """`create_app` without an embedder loads the model anew, which takes longer than most tests."""
+    builders = {
+        str(path.relative_to(ROOT)): ast.unparse(call)
+        for path in (ROOT / "tests" / "support").rglob("*.py")
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func) == "create_app"
+    }
+    assert builders
+    assert [name for name, call in builders.items() if "embedder=" not in call] == []

@@ -13,6 +13,7 @@ import pytest
 
 from bookwise.wiring import open_app
 from tests.docs.pages import SERVICE_PAGES, code_blocks
+from tests.support.copies import copy_folder
 from tests.support.serve_process import serving
 from tests.support.small_book import BOOK, settings_for
 
@@ -43,7 +44,7 @@ def script_of(page: Path, folder: Path) -> str:
 async def environment(tmp_path: Path, small_book: Path) -> AsyncIterator[dict[str, str]]:
     """A service that requires a key, and the variables that the pages use."""
     data = tmp_path / "data"
-    shutil.copytree(small_book, data)
+    copy_folder(small_book, data)
     async with open_app(settings_for(data)) as app:
         _, secret = await app.keys.create("an admin", "admin")
     async with serving(data) as served:

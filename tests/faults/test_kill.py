@@ -1,10 +1,7 @@
 """SIGKILL at every named step and at random moments: nothing acknowledged is lost, nothing half is seen."""
 
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +10,16 @@ import anyio
 import pytest
 
 from bookwise.ingestion.doctor import examine
-from bookwise.settings import Settings
-from bookwise.wiring import open_app
+from bookwise.wiring import App
+from tests.support.apps import hashing_app
+from tests.support.copies import copy_folder
+from tests.support.ingest_child import ingest_in_child
+from tests.support.processes import child
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 Seen = dict[str, tuple[str, ...]]
+KILLS = 25  #: in each of four parts, which may run side by side
 
 STEPS = [
     ("jobs.open", 1),
@@ -46,46 +47,39 @@ def write_lesson(root: Path, number: int, edition: str) -> None:
     (root / f"lesson-{number:02}.md").write_text(f"# Lesson {number}\n\n{sections}\n")
 
 
-def child(root: Path, data: Path, *options: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.ingest_child", str(root), str(data), *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-
-
-def run(root: Path, data: Path, *options: str) -> int:
-    process = child(root, data, *options)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode in (0, -signal.SIGKILL), errors
-    return process.returncode
+def run(root: Path, data: Path, *, kill: str = "", order: str = "") -> int:
+    with child(ingest_in_child, root, data, kill, order) as process:
+        code, lines = process.ended()
+    assert code in (0, -signal.SIGKILL), lines
+    return code
 
 
 async def seen(data: Path) -> Seen:
     """What a reader sees of each lesson, checked to be whole."""
-    async with open_app(Settings(data_dir=data, embedder="hashing")) as app:
-        if not await app.catalog.books():
-            return {}
-        findings = await examine("book", index=app.index, catalog=app.catalog)
-        halves = [finding.message for finding in findings if finding.kind == "incomplete-lesson"]
-        assert halves == []
-        lessons: Seen = {}
-        for record in await app.catalog.records("book"):
-            chunks = await app.index.lesson("book", record.lesson_id)
-            live = [chunk for chunk in chunks if chunk.revision == record.revision]
-            assert [chunk.id for chunk in live] == list(record.chunk_ids)
-            assert [chunk.index for chunk in live] == list(range(len(live)))
-            lessons[record.source_file] = tuple(chunk.text for chunk in live)
-        return lessons
+    async with hashing_app(data) as app:
+        return await lessons_in(app)
+
+
+async def lessons_in(app: App) -> Seen:
+    if not await app.catalog.books():
+        return {}
+    findings = await examine("book", index=app.index, catalog=app.catalog)
+    halves = [finding.message for finding in findings if finding.kind == "incomplete-lesson"]
+    assert halves == []
+    lessons: Seen = {}
+    for record in await app.catalog.records("book"):
+        chunks = await app.index.lesson("book", record.lesson_id)
+        live = [chunk for chunk in chunks if chunk.revision == record.revision]
+        assert [chunk.id for chunk in live] == list(record.chunk_ids)
+        assert [chunk.index for chunk in live] == list(range(len(live)))
+        lessons[record.source_file] = tuple(chunk.text for chunk in live)
+    return lessons
 
 
 async def stored(data: Path) -> tuple[Seen, dict[str, int]]:
     """The whole end state: what readers see, and every chunk the index holds."""
-    lessons = await seen(data)
-    async with open_app(Settings(data_dir=data, embedder="hashing")) as app:
-        return lessons, await app.index.revisions("book")
+    async with hashing_app(data) as app:
+        return await lessons_in(app), await app.index.revisions("book")
 
 
 def write_book(root: Path) -> None:
@@ -112,9 +106,8 @@ class Scene:
     new: tuple[Seen, dict[str, int]]
 
     def again(self, folder: Path) -> Path:
-        """A fresh copy of the data folder. Its files are mostly holes, which `cp` knows to keep."""
-        subprocess.run(["cp", "-r", "--sparse=always", self.data, folder], check=True)
-        return folder
+        """A fresh copy of the data folder."""
+        return copy_folder(self.data, folder)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +128,7 @@ async def test_killed_at_a_named_step_readers_see_old_or_new_and_a_second_run_he
     step: str, nth: int, when: str, scene: Scene, tmp_path: Path
 ) -> None:
     data = scene.again(tmp_path / "data")
-    assert run(scene.root, data, "--kill", f"{step}:{when}:{nth}") == -signal.SIGKILL, "the step was reached"
+    assert run(scene.root, data, kill=f"{step}:{when}:{nth}") == -signal.SIGKILL, "the step was reached"
     now = await seen(data)
     for file, texts in now.items():
         assert texts in (scene.old.get(file), scene.new[0].get(file))
@@ -147,23 +140,24 @@ async def test_killed_at_a_named_step_readers_see_old_or_new_and_a_second_run_he
 @pytest.mark.parametrize("order", ["activate-first", "delete-first"])
 async def test_this_suite_turns_red_when_the_commit_order_is_broken(order: str, scene: Scene, tmp_path: Path) -> None:
     data = scene.again(tmp_path / "data")
-    assert run(scene.root, data, "--order", order, "--kill", "index.stage:before:1") == -signal.SIGKILL
+    assert run(scene.root, data, order=order, kill="index.stage:before:1") == -signal.SIGKILL
     with pytest.raises(AssertionError, match="the index holds"):
         await seen(data)
 
 
-async def test_a_hundred_kills_at_random_lose_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_hundred_kills_at_random_lose_nothing(tmp_path: Path, seed: int) -> None:
     root, data, clean = tmp_path / "book-folder", tmp_path / "data", tmp_path / "clean"
     write_book(root)
-    dice = random.Random(20_26)
+    dice = random.Random(2026 + seed)
+    assert run(root, tmp_path / "first") == 0
     started = time.monotonic()
     assert run(root, tmp_path / "timing") == 0
     whole = time.monotonic() - started
-    killed = 0
     allowed: dict[str, set[tuple[str, ...] | None]] = {}
-    while killed < 100:
+    for killed in range(KILLS):
         if killed % 10 == 0:
-            run(root, data)
+            assert run(root, data) == 0
             before = await seen(data)
             for number in dice.sample(range(9), 3):
                 write_lesson(root, number, f"{killed}-{dice.random():.4f}")
@@ -172,24 +166,21 @@ async def test_a_hundred_kills_at_random_lose_nothing(tmp_path: Path) -> None:
             assert run(root, clean) == 0
             after = await seen(clean)
             allowed = {file: {before.get(file), after.get(file)} for file in before.keys() | after.keys()}
-        acknowledged = _run_and_kill(root, data, after=dice.uniform(0.3, 1.1) * whole)
-        killed += 1
-        now = await seen(data) if killed % 5 == 0 or acknowledged else {}
+        published = _published_before_a_kill(root, data, after=dice.uniform(0.05, 1.1) * whole)
+        now = await seen(data) if killed % 5 == 4 or published else {}
         for file, texts in now.items():
             assert texts in allowed[file]
-        for file in acknowledged["published"] if acknowledged else ():
+        for file in published:
             assert now.get(file) == after[file], "an acknowledged lesson is there"
     assert run(root, data) == 0
     assert await stored(data) == await stored(clean)
 
 
-def _run_and_kill(root: Path, data: Path, *, after: float) -> dict[str, list[str]]:
-    """Kills an ingest after that many seconds; returns what it had acknowledged by then."""
-    process = child(root, data)
-    time.sleep(after)
-    process.kill()
-    output, errors = process.communicate(timeout=60)
-    assert process.returncode in (0, -signal.SIGKILL), errors
-    words = [line.split(" ", 1) for line in output.splitlines()]
-    done = {"published": [file for status, file in words if status == "published"]}
-    return done if done["published"] else {}
+def _published_before_a_kill(root: Path, data: Path, *, after: float) -> list[str]:
+    """Kills an ingest after that many seconds; returns the lessons it had acknowledged by then."""
+    with child(ingest_in_child, root, data) as process:
+        time.sleep(after)
+        process.process.kill()
+        code, lines = process.ended()
+    assert code in (0, -signal.SIGKILL), lines
+    return [line.removeprefix("published ") for line in lines if line.startswith("published ")]

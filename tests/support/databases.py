@@ -14,6 +14,7 @@ from sqlalchemy import Connection, text
 from bookwise.adapters.sql.address import sqlite_url
 from bookwise.adapters.sql.database import Database, open_database
 from tests.support.postgres import Postgres, running_postgres
+from tests.support.processes import Report
 
 BACKENDS = ("sqlite", "postgres")
 
@@ -97,6 +98,12 @@ async def run(database: Database, statement: str, **values: object) -> None:
 async def add_fact(database: Database, key: str) -> None:
     """Writes one small row."""
     await run(database, "INSERT INTO facts (key, value) VALUES (:key, 1)", key=key)
+
+
+def open_in_child(report: Report, url: str) -> None:
+    """What a child process runs: opens the database and closes it again."""
+    anyio.run(_open_and_close, url)
+    report("opened")
 
 
 async def _open_and_close(url: str) -> None:

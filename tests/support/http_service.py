@@ -1,7 +1,6 @@
 """The HTTP service in this process: a client for whole answers, and a raw exchange for streams and leavers."""
 
 import json
-import shutil
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,8 @@ from starlette.types import Message
 from bookwise.api.app import create_app
 from bookwise.api.state import ServiceState
 from bookwise.settings import Settings
+from tests.support.copies import copy_folder
+from tests.support.embedders import shared_embedder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,8 +43,8 @@ async def http_service(
 ) -> AsyncIterator[Opened]:
     """The service on a copy of this data folder, or on an empty one."""
     if book is not None:
-        shutil.copytree(book, settings.data_dir)
-    app = create_app(settings, open_to_anyone=open_to_anyone)
+        copy_folder(book, settings.data_dir)
+    app = create_app(settings, open_to_anyone=open_to_anyone, embedder=shared_embedder(settings))
     transport = httpx2.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),

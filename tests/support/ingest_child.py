@@ -1,11 +1,5 @@
-"""A real ingest in a process of its own, which can kill itself at a named call of a port.
+"""A real ingest, to be run in a child process, which can kill itself at a named call of a port."""
 
-python -m tests.support.ingest_child ROOT DATA [--kill catalog.activate:before:1] [--order activate-first]
-
-Prints one line per published lesson: what the caller may rely on from then on.
-"""
-
-import argparse
 import os
 import signal
 from dataclasses import replace
@@ -22,6 +16,7 @@ from bookwise.ingestion.publish import EmbeddedLesson
 from bookwise.ports import Catalog, LessonIndex
 from bookwise.settings import Settings
 from bookwise.wiring import open_app
+from tests.support.processes import Report
 
 
 class KillsAtCall:
@@ -62,32 +57,27 @@ async def delete_first(lessons: list[EmbeddedLesson], *, index: LessonIndex, cat
 ORDERS = {"activate-first": activate_first, "delete-first": delete_first}
 
 
-def report(outcome: LessonOutcome) -> None:
-    if outcome.status in ("published", "withdrawn"):
-        os.write(1, f"{outcome.status} {outcome.source_file}\n".encode())
+def ingest_in_child(report: Report, root: Path, data: Path, kill: str = "", order: str = "") -> None:
+    """Ingests and reports a line per published or withdrawn lesson: what the caller may rely on from then on.
+
+    `kill` names a step, for example `catalog.activate:before:1`; `order` is one of ORDERS.
+    """
+    if order:
+        pipeline.publish = ORDERS[order]  # type: ignore[attr-defined, assignment]
+    pipeline.BATCH_CHUNKS = 4  # several batches even for a small book
+    anyio.run(_ingest, report, root, data, kill)
 
 
-async def main(arguments: argparse.Namespace) -> None:
-    root = Path(arguments.root)
-    settings = Settings(data_dir=Path(arguments.data), embedder="hashing")
-    async with open_app(settings) as app:
+async def _ingest(report: Report, root: Path, data: Path, kill: str) -> None:
+    def on_lesson(outcome: LessonOutcome) -> None:
+        if outcome.status in ("published", "withdrawn"):
+            report(f"{outcome.status} {outcome.source_file}")
+
+    async with open_app(Settings(data_dir=data, embedder="hashing")) as app:
         kit = app.ingestion_kit
-        if arguments.kill:
-            target, when, nth = arguments.kill.split(":")
+        if kill:
+            target, when, nth = kill.split(":")
             port, method = target.split(".")
             killer: Any = KillsAtCall(getattr(kit, port), method, when, int(nth))
             kit = replace(kit, **{port: killer})
-        await pipeline.ingest(discover(root, book_id="book"), root, kit, report=report)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("root")
-    parser.add_argument("data")
-    parser.add_argument("--kill")
-    parser.add_argument("--order", choices=sorted(ORDERS))
-    parsed = parser.parse_args()
-    if parsed.order:
-        pipeline.publish = ORDERS[parsed.order]  # type: ignore[attr-defined, assignment]
-    pipeline.BATCH_CHUNKS = 4  # several batches even for a small book
-    anyio.run(main, parsed)
+        await pipeline.ingest(discover(root, book_id="book"), root, kit, report=on_lesson)

@@ -1,6 +1,5 @@
 """The service on a real server on loopback, in this process."""
 
-import shutil
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +12,8 @@ import uvicorn
 from bookwise.api.app import create_app
 from bookwise.api.state import ServiceState
 from bookwise.settings import Settings
+from tests.support.copies import copy_folder
+from tests.support.embedders import shared_embedder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,8 +44,8 @@ class _Server(uvicorn.Server):
 @asynccontextmanager
 async def served(settings: Settings, small_book: Path, *, open_to_anyone: bool = True) -> AsyncIterator[Served]:
     """The small book, served from a copy of its data folder."""
-    shutil.copytree(small_book, settings.data_dir, dirs_exist_ok=True)
-    app = create_app(settings, open_to_anyone=open_to_anyone)
+    copy_folder(small_book, settings.data_dir)
+    app = create_app(settings, open_to_anyone=open_to_anyone, embedder=shared_embedder(settings))
     server = _Server(uvicorn.Config(app, log_level="warning", lifespan="on"))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))

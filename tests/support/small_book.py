@@ -1,6 +1,5 @@
 """A small book with real embeddings, ready to be asked."""
 
-import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +13,8 @@ from bookwise.domain.threads import ThreadMessage
 from bookwise.settings import Settings
 from bookwise.wiring import App, open_answers, open_app
 from tests.support.apps import ingested, write_book
+from tests.support.copies import copy_folder
+from tests.support.embedders import shared_embedder
 from tests.support.scripted_model import KEY
 
 BOOK = "book"
@@ -107,7 +108,8 @@ def small_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("small-book")
 
     async def ingest_once() -> None:
-        async with open_app(settings_for(root / "data")) as app:
+        settings = settings_for(root / "data")
+        async with open_app(settings, embedder=shared_embedder(settings)) as app:
             await ingested(app, write_book(root / "book", LESSONS), book_id=BOOK)
 
     anyio.run(ingest_once)
@@ -117,8 +119,9 @@ def small_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @asynccontextmanager
 async def asking_app(settings: Settings, small_book: Path) -> AsyncIterator[tuple[App, AskKit]]:
     """The book opened from a copy of its data folder."""
-    shutil.copytree(small_book, settings.data_dir)
-    async with open_app(settings) as app, open_answers(settings, app.search_kit) as kit:
+    copy_folder(small_book, settings.data_dir)
+    embedder = shared_embedder(settings)
+    async with open_app(settings, embedder=embedder) as app, open_answers(settings, app.search_kit) as kit:
         yield app, kit
 
 

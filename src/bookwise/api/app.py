@@ -27,6 +27,7 @@ from bookwise.api.telemetry import RequestTracing
 from bookwise.domain.errors import BookwiseError
 from bookwise.domain.journal import KEPT_DAYS
 from bookwise.domain.threads import IDLE_SECONDS
+from bookwise.ports import Embedder
 from bookwise.settings import Settings
 
 CLEANUP_SECONDS = 300.0
@@ -38,12 +39,13 @@ NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "operati
 logger = logging.getLogger("bookwise.api")
 
 
-def create_app(settings: Settings, *, open_to_anyone: bool | None = True) -> FastAPI:
-    """The service. Its lifespan locks the data folder. `open_to_anyone` None: open unless there is an active key."""
+def create_app(settings: Settings, *, open_to_anyone: bool | None = True, embedder: Embedder | None = None) -> FastAPI:
+    """The service. Its lifespan locks the data folder. `open_to_anyone` None: open unless there is an active key.
+    `embedder` replaces the configured one; the caller closes it."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_state(settings, open_to_anyone=open_to_anyone) as state:
+        async with open_state(settings, open_to_anyone=open_to_anyone, embedder=embedder) as state:
             app.state.service = state
             app.state.health_checks = HealthChecks(state)
             async with anyio.create_task_group() as tasks:

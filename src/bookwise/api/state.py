@@ -15,7 +15,7 @@ from bookwise.api.job_runner import JobRunner, open_job_runner
 from bookwise.api.metrics import Metrics
 from bookwise.api.telemetry import Telemetry, open_telemetry
 from bookwise.domain.errors import Misconfigured
-from bookwise.ports import KeyStore
+from bookwise.ports import Embedder, KeyStore
 from bookwise.settings import Settings
 from bookwise.wiring import App, open_answers, open_app
 
@@ -44,9 +44,12 @@ class ServiceState:
 
 
 @asynccontextmanager
-async def open_state(settings: Settings, *, open_to_anyone: bool | None = True) -> AsyncIterator[ServiceState]:
-    """Locks the data folder while it is open. `open_to_anyone` None: open unless there is an active key."""
-    async with open_app(settings, take_over_jobs=True) as app:
+async def open_state(
+    settings: Settings, *, open_to_anyone: bool | None = True, embedder: Embedder | None = None
+) -> AsyncIterator[ServiceState]:
+    """Locks the data folder while it is open. `open_to_anyone` None: open unless there is an active key. `embedder`
+    replaces the configured one."""
+    async with open_app(settings, embedder=embedder, take_over_jobs=True) as app:
         is_open = not await app.keys.any_active() if open_to_anyone is None else open_to_anyone
         if is_open:
             _require_loopback(settings.host)

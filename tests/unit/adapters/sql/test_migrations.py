@@ -1,8 +1,7 @@
 """Migrating a database to the newest version, exactly once, even with concurrent attempts."""
 
 import sqlite3
-import sys
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,8 @@ from bookwise.adapters.sql.new_database import SCRIPT, migrated_script, script
 from bookwise.adapters.sql.tables import metadata
 from bookwise.adapters.sql.version_check import HEAD, HISTORY, stored_version
 from bookwise.domain.errors import Misconfigured
-from tests.support.databases import add_fact, ask, run
+from tests.support.databases import add_fact, ask, open_in_child, run
+from tests.support.processes import child
 
 pytestmark = pytest.mark.anyio
 
@@ -145,21 +145,9 @@ async def test_twenty_tasks_can_open_an_empty_database_at_once(database_url: str
 
 @pytest.mark.slow
 async def test_twenty_processes_can_open_an_empty_database_at_once(database_url: str) -> None:
-    program = (
-        "import anyio, sys\n"
-        "from bookwise.adapters.sql.database import open_database\n"
-        "async def main():\n"
-        "    async with open_database(sys.argv[1]):\n"
-        "        pass\n"
-        "anyio.run(main)\n"
-    )
-
-    async def open_in_a_process() -> None:
-        await anyio.run_process([sys.executable, "-W", "error", "-c", program, database_url])
-
-    async with anyio.create_task_group() as tasks:
-        for _ in range(20):
-            tasks.start_soon(open_in_a_process)
+    with ExitStack() as running:
+        children = [running.enter_context(child(open_in_child, database_url)) for _ in range(20)]
+        assert [one.ended() for one in children] == [(0, ["opened"])] * 20
     async with open_database(database_url) as database:
         assert await ask(database, "SELECT count(*) FROM alembic_version") == 1
 
