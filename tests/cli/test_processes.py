@@ -49,8 +49,8 @@ def until(is_so: object, seconds: float = 30) -> None:
 def test_while_one_process_holds_the_folder_a_second_is_told_who_and_what_to_do(book: Path, tmp_path: Path) -> None:
     data = tmp_path / "data"
     assert bookwise(data, "ingest", str(book)).returncode == 0
-    hold = "import sys, time; from pathlib import Path; from bookwise.adapters.data_folder import held\n"
-    hold += "with held(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
+    hold = "import sys, time; from pathlib import Path; from bookwise.adapters.data_folder import lock_data_folder\n"
+    hold += "with lock_data_folder(Path(sys.argv[1])): print('held', flush=True); time.sleep(60)"
     holder = subprocess.Popen([sys.executable, "-c", hold, str(data)], stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     holder.stdout.readline()
