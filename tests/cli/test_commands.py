@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwise.cli.main import run_with
+from bookwise.cli.main import COMMANDS, run_with
 from tests.support.apps import write_book
 from tests.support.command_line import CommandLine
 
@@ -263,10 +263,23 @@ def test_text_from_the_book_is_never_markup(bookwise: CommandLine, tmp_path: Pat
     assert "\x1b" not in bookwise.out
 
 
-def test_help_is_there_for_every_command(bookwise: CommandLine) -> None:
-    for command in ([], ["ingest"], ["search"], ["doctor"], ["config", "show"]):
-        assert bookwise(*command, "--help") == 0
-        assert "Usage" in bookwise.out
+@pytest.mark.parametrize("command", [*COMMANDS, "books remove", "keys create", "keys list", "config show"])
+def test_help_is_there_for_every_command(bookwise: CommandLine, command: str) -> None:
+    assert bookwise(*command.split(), "--help") == 0
+    assert f"Usage: bookwise {command}" in bookwise.out
+
+
+def test_the_list_of_commands_describes_each_in_a_whole_sentence(
+    bookwise: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert bookwise("--help") == 0
+    listed = bookwise.out.partition("Commands:")[2]
+    assert all(f"\n  {command} " in listed for command in COMMANDS)
+    assert "..." not in listed
+
+
+def test_the_version_is_shown(bookwise: CommandLine) -> None:
     assert bookwise("--version") == 0
     assert "bookwise 0" in bookwise.out
 
