@@ -47,20 +47,20 @@ class Gap:
         return tuple(distinct.values())[: -EXAMPLES_MAX - 1 : -1]
 
 
-def gaps(asked: Sequence[AskedQuestion], kind: GapKind, *, common: frozenset[str]) -> list[Gap]:
+def gaps(questions: Sequence[AskedQuestion], kind: GapKind, *, common: frozenset[str]) -> list[Gap]:
     """Returns the questions in groups that share a topic; the largest group first.
 
-    `asked` has the newest question first. Words in `common` only count for questions without other words.
+    `questions` has the newest question first. Words in `common` only count for questions without other words.
     """
-    terms = [_topic_terms(entry.question, common) for entry in asked]
+    terms = [_topic_terms(entry.question, common) for entry in questions]
     groups = []
     for members in _clusters(terms):
         shared = frozenset.intersection(*(terms[at] for at in members))
-        name = _name(shared, [asked[at].question for at in members])
-        groups.append(Gap(kind=kind, name=name, asked=tuple(asked[at] for at in members)))
-    pairs = list(zip(asked, terms, strict=True))
+        name = _name(shared, [questions[at].question for at in members])
+        groups.append(Gap(kind=kind, name=name, asked=tuple(questions[at] for at in members)))
+    pairs = list(zip(questions, terms, strict=True))
     for name, has_text in ((UNNAMED, True), (NOT_KEPT, False)):
-        rest = tuple(entry for entry, found in pairs if not found and bool(entry.question) is has_text)
+        rest = tuple(entry for entry, entry_terms in pairs if not entry_terms and bool(entry.question) is has_text)
         groups += [Gap(kind=kind, name=name, asked=rest)] if rest else []
     return sorted(groups, key=lambda gap: (-gap.count, -gap.last_asked.timestamp(), gap.name))
 

@@ -76,16 +76,16 @@ class Insights:
 
 async def read_insights(journal: Journal, book_id: str, *, days: int, now: datetime) -> Insights:
     """Returns the insights of the last `days` days, including today (UTC)."""
-    asked = await journal.asked(book_id, since=_start(days, now), limit=READ_MAX)
-    return await anyio.to_thread.run_sync(partial(insights, asked, days=days, now=now))
+    questions = await journal.asked(book_id, since=_start(days, now), limit=READ_MAX)
+    return await anyio.to_thread.run_sync(partial(insights, questions, days=days, now=now))
 
 
-def insights(asked: Sequence[AskedQuestion], *, days: int, now: datetime) -> Insights:
+def insights(asked_questions: Sequence[AskedQuestion], *, days: int, now: datetime) -> Insights:
     """Returns the insights of these questions, in any order; questions of other days are ignored."""
     first, last = _start(days, now).date(), now.astimezone(UTC).date()
-    entries = [entry for entry in asked if first <= _day(entry) <= last]
+    entries = [entry for entry in asked_questions if first <= _day(entry) <= last]
     entries.sort(key=lambda entry: (entry.asked_at, entry.answer_id), reverse=True)
-    truncated = len(asked) >= READ_MAX
+    truncated = len(asked_questions) >= READ_MAX
     if truncated and entries:
         first = _day(entries[-1])
     questions = [entry for entry in entries if not _is_small_talk(entry)]

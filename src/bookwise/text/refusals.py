@@ -1,4 +1,4 @@
-"""Sentence → whether it says that the book, or whoever answers, has no answer."""
+"""Sentence → whether it says that there is no answer in the book."""
 
 import re
 

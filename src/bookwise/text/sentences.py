@@ -31,13 +31,13 @@ class Unit:
 
 def units(markdown: str) -> list[Unit]:
     """Returns all units in reading order."""
-    found: list[Unit] = []
+    result: list[Unit] = []
     for kind, start, text in _blocks(markdown):
         if kind == "sentence":
-            found.extend(Unit("sentence", sentence, start + at) for at, sentence in _split(text))
+            result.extend(Unit("sentence", sentence, start + at) for at, sentence in _split(text))
         else:
-            found.append(Unit(kind, text, start))
-    return found
+            result.append(Unit(kind, text, start))
+    return result
 
 
 def sentences(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from bookwise.domain.errors import Misconfigured
 from bookwise.settings import OPENAI_URL
 from bookwise.wiring import open_answers
 from tests.support.scripted_http import Reply, Server, scripted
-from tests.support.scripted_model import chunk, refuses, says, searches, stream
+from tests.support.scripted_model import chunk, message, refuses, says, searches, stream
 from tests.support.small_book import answer_of, asking_app, events_of, question, settings_for
 
 pytestmark = pytest.mark.anyio
@@ -183,9 +183,10 @@ async def test_an_agent_that_recites_its_instructions_is_not_heard(tmp_path: Pat
 async def test_a_follow_up_is_rewritten_by_the_model_and_by_rule_when_it_fails(
     tmp_path: Path, small_book: Path
 ) -> None:
-    from tests.unit.answering.test_ask import said
-
-    history = [said("user", "What is the irrigation valve?"), said("assistant", "The irrigation valve lets water in.")]
+    history = [
+        message("user", "What is the irrigation valve?"),
+        message("assistant", "The irrigation valve lets water in."),
+    ]
     replies = (says("When does the irrigation valve open?"), says(f"{TRUE} [1]"), refuses(500), says(f"{TRUE} [1]"))
     async with asked_of(tmp_path, small_book, *replies) as (kit, _):
         by_model = await answer_of(kit, "When does it open?", history=history)

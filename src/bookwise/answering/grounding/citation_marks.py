@@ -65,15 +65,15 @@ def settled(text: str) -> str:
 
 
 def _numbered(text: str, passages: Sequence[Passage]) -> Iterator[CitationMark]:
-    known = {passage.number for passage in passages}
+    valid_numbers = {passage.number for passage in passages}
     for match in _NUMBERED.finditer(text):
         numbers = _numbers(match.group(1))
-        if _is_citation(text, match, numbers, known):
-            valid = tuple(number for number in numbers if number in known)
+        if _is_citation(text, match, numbers, valid_numbers):
+            valid = tuple(number for number in numbers if number in valid_numbers)
             yield CitationMark(match.start(), match.end(), valid, len(numbers) - len(valid))
 
 
-def _is_citation(text: str, match: re.Match[str], numbers: Sequence[int], known: set[int]) -> bool:
+def _is_citation(text: str, match: re.Match[str], numbers: Sequence[int], valid_numbers: set[int]) -> bool:
     """Returns whether a number in brackets is a citation, not an array index or a list of numbers."""
     before, after = text[max(0, match.start() - 40) : match.start()], text[match.end() : match.end() + 3]
     if 0 in numbers or (len(numbers) > 1 and _ROW_OF_NUMBERS.search(before)):
@@ -81,7 +81,7 @@ def _is_citation(text: str, match: re.Match[str], numbers: Sequence[int], known:
     if not re.search(r"\w$", before):
         return True
     is_index = re.match(r"\w|\.\w|\s*[=+*/<>]", after)
-    return set(numbers) <= known and bool(_PROSE_WORD.search(before)) and not is_index
+    return set(numbers) <= valid_numbers and bool(_PROSE_WORD.search(before)) and not is_index
 
 
 def _numbers(spans: str) -> tuple[int, ...]:

@@ -22,12 +22,12 @@ class Segment:
 
 def segments(text: str, passages: Sequence[Passage]) -> list[Segment]:
     """Returns the segments of a complete text."""
-    found = []
+    parts = []
     while text:
         segment = first_segment(text, passages) or last_segment(text, passages)
-        found.append(segment)
+        parts.append(segment)
         text = text[len(segment.text) :]
-    return found
+    return parts
 
 
 def first_segment(text: str, passages: Sequence[Passage]) -> Segment | None:
@@ -49,8 +49,11 @@ def last_segment(text: str, passages: Sequence[Passage]) -> Segment:
 
 
 def _cut(text: str, passages: Sequence[Passage]) -> Segment | None:
-    found = units(masked(text, passages))
-    return Segment(found[0].kind, text[: _with_indentation(text, found[1].start)]) if len(found) > 1 else None
+    """Returns the first segment of a text; None if there is only one."""
+    text_units = units(masked(text, passages))
+    if len(text_units) < 2:
+        return None
+    return Segment(text_units[0].kind, text[: _with_indentation(text, text_units[1].start)])
 
 
 def _is_open_code(text: str) -> bool:
