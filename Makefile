@@ -69,6 +69,7 @@ bench: setup ## Ratios against the bare floor, and the quality of search and ans
 	@$(BIN)/python -m benchmarks.retrieval
 	@$(BIN)/python -m benchmarks.books
 	@$(BIN)/python -m benchmarks.answers
+	@$(BIN)/python -m benchmarks.readers
 	@$(BIN)/python -m benchmarks.followups
 	@$(BIN)/python -m benchmarks.grounding
 	@$(BIN)/python -m benchmarks.serve
