@@ -38,7 +38,7 @@ def test_three_formats_give_the_same_questions(tmp_path: Path) -> None:
         ("q.jsonl", json.dumps(GOOD) + "\n" + json.dumps(GOOD), "a is used again"),
         ("q.json", json.dumps([OTHER, {**GOOD, "lesson": None}]), "questions[2]: a question of kind answerable needs"),
         ("q.json", json.dumps([{**GOOD, "txet": "x"}]), "questions[1].txet; did you mean text?"),
-        ("q.json", json.dumps({"questions": []}), "a list of questions"),
+        ("q.json", json.dumps({"questions": []}), "not a JSON list"),
         ("q.json", "[", "not valid JSON"),
         ("q.toml", "[[questions]\n", "not valid TOML"),
         ("q.toml", TOML.replace('id = "a"\n', ""), "questions[1].id"),
@@ -48,7 +48,8 @@ def test_three_formats_give_the_same_questions(tmp_path: Path) -> None:
 def test_a_complaint_names_the_file_and_the_place(tmp_path: Path, name: str, text: str, said: str) -> None:
     with pytest.raises(InvalidInput) as error:
         read_questions(written(tmp_path, name, text))
-    assert said in error.value.message
+    assert said in f"{error.value.message} {error.value.advice}"
+    assert error.value.advice
     assert name in error.value.message
 
 
