@@ -576,10 +576,10 @@ class TestBreaker:  # LLM-15
         async def at_once(seconds: float) -> None:
             pass
 
-        async def reasons(patience: ModelTimeouts, within: float) -> set[str]:
+        async def reasons(timeouts: ModelTimeouts, within: float) -> set[str]:
             async with (
                 answering(lambda request: Reply(fault="hang")) as server,
-                model_client(server.url, patience) as client,
+                model_client(server.url, timeouts) as client,
             ):
                 return {(await outcome(engine(client), task(within=within))).reason for _ in range(FAILURES + 1)}
 

@@ -97,9 +97,9 @@ OVERFLOWS = refuses(400, code="context_length_exceeded")
 
 @asynccontextmanager
 async def model_client(
-    url: str, patience: ModelTimeouts | None = None, breaker: Breaker | None = None
+    url: str, timeouts: ModelTimeouts | None = None, breaker: Breaker | None = None
 ) -> AsyncIterator[ModelClient]:
-    async with ModelClient(KEY, base_url=f"{url}/v1", model=MODEL, patience=patience, breaker=breaker) as client:
+    async with ModelClient(KEY, base_url=f"{url}/v1", model=MODEL, timeouts=timeouts, breaker=breaker) as client:
         yield client
 
 

@@ -50,7 +50,7 @@ TYPES: Mapping[str, tuple[int, str]] = {
     "overloaded": (503, "The service is overloaded"),
     "store-unavailable": (503, "The database is unavailable"),
     "index-unavailable": (503, "The index is unavailable"),
-    "index-mismatch": (503, "The book was indexed with another embedder"),
+    "index-mismatch": (503, "The book was indexed with another embedder or collection"),
     "upstream-unavailable": (503, "A required service is unavailable"),
     "upstream-timeout": (504, "The language model did not respond in time"),
     "insufficient-storage": (507, "The disk is full"),

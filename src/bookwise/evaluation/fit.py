@@ -14,7 +14,7 @@ Strengths: TypeAlias = tuple[float, ...]  #: of the passages of one question
 
 QUESTIONS_MIN = 8
 AREA_MIN = 0.75  #: under the ROC curve; 0.5 is chance
-LEANS = (
+GAP_SHARES = (
     0.9,
     0.5,
     0.1,
@@ -45,7 +45,7 @@ def fit_calibration(positives: Sequence[Strengths], negatives: Sequence[Strength
         reason = f"The two groups of questions are too similar (area under ROC {area:.2f}, required {AREA_MIN})."
         return Fit(calibration=None, area=area, reason=reason)
     by_width = sorted(pairwise(sorted({*known, *foreign})), key=lambda gap: gap[0] - gap[1])
-    maps = [_map(low + lean * (high - low), known) for low, high in by_width for lean in LEANS]
+    maps = [_map(low + share * (high - low), known) for low, high in by_width for share in GAP_SHARES]
     return Fit(calibration=min(maps, key=lambda candidate: _loss(candidate, positives, negatives)), area=area)
 
 

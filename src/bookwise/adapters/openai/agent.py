@@ -32,7 +32,7 @@ from bookwise.ports import AnswerTask, Written
 
 MAX_TURNS = 8  #: model calls for one answer
 SEARCHES_AT_ONCE = 2
-HELD_BACK = 400  #: characters; text before another search is shorter
+HOLD_BACK_MAX = 400  #: characters; text before another search is shorter
 
 
 class AgentAnswerer:
@@ -54,7 +54,7 @@ class AgentAnswerer:
 
     async def answer(self, task: AnswerTask) -> AsyncIterator[TextDelta | SearchStarted | Written]:
         endpoint = AgentEndpoint(self._client, task.deadline)
-        left = task.deadline - self._client.patience.clock()
+        left = task.deadline - self._client.timeouts.clock()
         search = BookSearch(task.retrieve, seconds=max(0.001, min(TOOL_SECONDS, left)), top_k=task.top_k)
         transcript = AgentTranscript(search)
         run = self._run(task, endpoint, search)
@@ -114,7 +114,7 @@ class AgentTranscript:
 
     def _add(self, text: str) -> list[TextDelta | SearchStarted]:
         self.pending += text
-        self._streams = self._streams or len(self.pending) > HELD_BACK
+        self._streams = self._streams or len(self.pending) > HOLD_BACK_MAX
         if not self._streams:
             return []
         text, self.pending = self.pending, ""

@@ -73,26 +73,26 @@ class ModelClient:
         *,
         base_url: str,
         model: str,
-        patience: ModelTimeouts | None = None,
+        timeouts: ModelTimeouts | None = None,
         breaker: Breaker | None = None,
     ) -> None:
         self.model = model
         self.base_url = service_url(base_url, URL_SETTING)
         self.host = httpx2.URL(self.base_url).host
-        self.patience = patience or ModelTimeouts()
+        self.timeouts = timeouts or ModelTimeouts()
         self._key = api_key if isinstance(api_key, SecretStr) else SecretStr(api_key)
         require_key(self._key, self.base_url)
-        self._breaker = breaker or Breaker(self.patience.clock)
+        self._breaker = breaker or Breaker(self.timeouts.clock)
         self._endpoint: AsyncOpenAI | None = None
 
     async def pieces(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
         """The response part by part, to its end. Failures are raised as `ModelUnavailable`."""
-        if call.deadline <= self.patience.clock():
+        if call.deadline <= self.timeouts.clock():
             raise unavailable("timeout", self.host)
         era = self._breaker.admit()
         if era is None:
             raise unavailable("circuit-open", self.host)
-        since = self.patience.clock()
+        since = self.timeouts.clock()
         outcome: Outcome = "unknown"
         try:
             async with aclosing(self._attempts(call)) as parts:
@@ -107,8 +107,8 @@ class ModelClient:
 
     def _is_inconclusive(self, error: ModelUnavailable, since: float) -> bool:
         """Whether the service may be healthy: the request or the caller's short deadline is the problem."""
-        waited = self.patience.clock() - since
-        was_short = waited < min(self.patience.first_chunk, self.patience.next_chunk)
+        waited = self.timeouts.clock() - since
+        was_short = waited < min(self.timeouts.first_chunk, self.timeouts.next_chunk)
         return error.reason in REQUEST_PROBLEMS or (error.reason == "timeout" and was_short)
 
     async def _attempts(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
@@ -134,18 +134,18 @@ class ModelClient:
     async def _wait(self, failure: RetryReason, call: ModelCall, attempt: int) -> None:
         """Waits for the next attempt; raises `ModelUnavailable` when there is none."""
         wait = backoff(attempt) if failure.wait is None else failure.wait
-        too_late = self.patience.clock() + wait >= call.deadline
+        too_late = self.timeouts.clock() + wait >= call.deadline
         if failure.reason not in RETRYABLE or attempt >= call.attempts or too_late:
             raise self.failed(failure.reason, attempt)
-        await self.patience.sleep(wait)
+        await self.timeouts.sleep(wait)
 
     async def _attempt(self, messages: Callable[[], Messages], call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
         reader, pending = ResponseReader(), list[ResponsePart]()
         stream = await self._open(messages(), call)
         try:
-            within = self.patience.first_chunk
+            within = self.timeouts.first_chunk
             while not reader.stopped and (chunk := await self._next(stream, within, call)) is not None:
-                within = self.patience.next_chunk
+                within = self.timeouts.next_chunk
                 pending.append(reader.piece(chunk))
                 while reader.began and pending:  # a retry must not repeat what came before the first word
                     yield pending.pop(0)
@@ -165,7 +165,7 @@ class ModelClient:
             **call.options,
         }
         try:
-            with anyio.fail_after(self._within(self.patience.first_chunk, call)):
+            with anyio.fail_after(self._within(self.timeouts.first_chunk, call)):
                 stream: AsyncStream[ChatCompletionChunk] = await self._endpoint.chat.completions.create(**request)
                 return stream
         except (openai.OpenAIError, httpx2.RequestError, httpx2.InvalidURL, TimeoutError, ValueError) as error:
@@ -190,7 +190,7 @@ class ModelClient:
             raise retry_reason(error) from None
 
     def _within(self, seconds: float, call: ModelCall) -> float:
-        return max(0.0, min(seconds, call.deadline - self.patience.clock()))
+        return max(0.0, min(seconds, call.deadline - self.timeouts.clock()))
 
     def failed(self, reason: Reason, attempts: int = 1) -> ModelUnavailable:
         """The error for this reason; it is also logged for the operator."""

@@ -53,7 +53,7 @@ class ModelRewriter:
     async def standalone(self, question: str, history: Sequence[ThreadMessage], *, deadline: float) -> str:
         call = ModelCall(
             messages=lambda: rewrite_messages(question, history),
-            deadline=min(deadline, self._client.patience.clock() + REWRITE_WITHIN),
+            deadline=min(deadline, self._client.timeouts.clock() + REWRITE_WITHIN),
             attempts=1,
             options={"temperature": 0.0},
         )

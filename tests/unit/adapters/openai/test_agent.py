@@ -6,7 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from bookwise.adapters.openai.agent import HELD_BACK, AgentAnswerer
+from bookwise.adapters.openai.agent import HOLD_BACK_MAX, AgentAnswerer
 from bookwise.answering.prompts import agent_instructions
 from bookwise.answering.retrieval_tool import RETRIEVAL_TOOL, TOOL_ALIAS
 from bookwise.domain.answers import Passage, SearchStarted, TextDelta, Usage
@@ -129,9 +129,13 @@ async def test_what_is_said_before_a_search_is_not_part_of_the_answer() -> None:
 
 
 async def test_a_long_answer_streams_once_it_is_longer_than_what_is_held_back() -> None:
-    words = ["x" * HELD_BACK, "a", "b", "c"]
+    words = ["x" * HOLD_BACK_MAX, "a", "b", "c"]
     result, _ = await asked(searches("loops"), says(*words))
-    assert [event.text for event in result.events if isinstance(event, TextDelta)] == ["x" * HELD_BACK + "a", "b", "c"]
+    assert [event.text for event in result.events if isinstance(event, TextDelta)] == [
+        "x" * HOLD_BACK_MAX + "a",
+        "b",
+        "c",
+    ]
 
 
 async def test_a_long_answer_is_seen_while_the_model_still_writes() -> None:

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.anyio
 HISTORY = [message("user", "What is a topic?"), message("assistant", "A named bus [1].")]
 
 
-async def rewritten(*replies: Reply, patience: ModelTimeouts | None = None, within: float = 30.0) -> str:
-    async with scripted(*replies) as server, model_client(server.url, patience) as client:
+async def rewritten(*replies: Reply, timeouts: ModelTimeouts | None = None, within: float = 30.0) -> str:
+    async with scripted(*replies) as server, model_client(server.url, timeouts) as client:
         deadline = anyio.current_time() + within
         return await ModelRewriter(client).standalone("How do I create one?", HISTORY, deadline=deadline)
 
