@@ -71,7 +71,8 @@ def test_every_hardware_tier_is_searched_by_default(bookwise: CommandLine, tmp_p
     question = "How many joints has a humanoid robot?"
     for options, hits in (([], 1), (["--tier", "4"], 1), (["--tier", "3"], 0)):
         result = bookwise.json(command, question, *options)
-        assert len(result["results" if command == "search" else "sources"]) == hits, options
+        found = result["results"] if command == "search" else result["context"]["chunks"]
+        assert len(found) == hits, options
     assert bookwise(command, "--help") == 0
     assert "POST /search` defaults to 1" in " ".join(bookwise.out.split())
 

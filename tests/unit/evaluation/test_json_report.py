@@ -3,15 +3,15 @@
 import json
 
 from bookwise.evaluation.json_report import evaluation_json, validation_result
-from bookwise.evaluation.metrics import Evaluation, LiveBook, judged
+from bookwise.evaluation.metrics import Evaluation, LiveBook, judge
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from bookwise.schemas.library import ValidationResult
 from tests.support.answers import URL, answered, passage, refused
 
 LIVE = LiveBook(chunks={f"chunk-{number}": passage(number).chunk for number in range(1, 6)})
 QUESTION = ValidationQuestion(id="talk", kind="answerable", text="How do nodes talk?", lesson="nodes.md")
-RIGHT = judged(QUESTION, answered(), LIVE)
-WRONG = judged(QUESTION, refused(0.5, 0.4), LIVE)
+RIGHT = judge(QUESTION, answered(), LIVE)
+WRONG = judge(QUESTION, refused(0.5, 0.4), LIVE)
 
 
 def test_a_verdict_becomes_a_validation_result() -> None:

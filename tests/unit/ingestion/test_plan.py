@@ -45,7 +45,7 @@ def test_a_source_differs_by_what_is_new_modified_and_deleted() -> None:
     "fact",
     [
         {"file_hash": "1" * 64},
-        {"place": LessonPosition(module="n", chapter=1, lesson=0)},
+        {"position": LessonPosition(module="n", chapter=1, lesson=0)},
         {"audience": Audience(hardware_tier=2)},
         {"numbered": True},
         {"title": "Other"},

@@ -22,7 +22,7 @@ HEADING_WEIGHT = 0.1
 FURNITURE_PENALTY = 0.2
 CLOSENESS_WEIGHT = 0.4  #: of the cosine between the question and the likeliest sentence
 CLOSENESS_SECTIONS = 4  #: at most so many are compared by it: every sentence takes time
-CLOSENESS_WITHIN = 0.15  #: a section further below the first could hardly overtake it
+CLOSENESS_WITHIN = 0.25  #: a section further below the first could hardly overtake it
 SENTENCE_CHARACTERS = 200  #: what is longer is cut
 
 _FURNITURE = re.compile(

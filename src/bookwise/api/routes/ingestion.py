@@ -284,5 +284,5 @@ async def _visible(job_id: int, caller: Caller, state: ServiceState) -> Ingestio
     """A job of a book that the caller may not see does not exist for them."""
     job = await state.app.jobs.job(job_id)
     if not caller.may_see(job.book_id):
-        raise NotFound(f"There is no ingestion job {job_id}.", advice="List the jobs to see their numbers.")
+        raise NotFound(f"There is no ingestion job {job_id}.", advice="List the jobs to see their ids.")
     return job

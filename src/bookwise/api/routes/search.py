@@ -109,7 +109,7 @@ def _no_chunk(chunk_id: UUID) -> NotFound:
     """The same error as for a chunk that does not exist, word for word."""
     return NotFound(
         f"There is no chunk {chunk_id}.",
-        advice="It may belong to a lesson that was changed or removed; search again.",
+        advice="Its lesson may have been changed or removed. Search again.",
     )
 
 
