@@ -19,7 +19,8 @@ STEPS_BONUS = 0.1  #: for a list where steps are wanted
 LIST_BONUS = 0.25  #: for a list or a table where a list is wanted
 FOLLOWING_BONUS = 0.02  #: of two equal neighbours the text goes on with the following one
 FURTHER_LEAST = 0.5  #: what a group away from the best one must score, against it
-CAPTION_WORDS = 6  #: a shorter paragraph without an end is a caption
+CAPTION_WORDS = 6  #: a paragraph up to here without an end is a caption
+STEM_WORDS = 40  #: a paragraph up to here that ends with a colon only introduces something
 
 _COLON = re.compile(r"(?<!:):[*_]*$")
 _SENTENCE_END = re.compile(r"[.!?…)][\"'”’*_`]*$")
@@ -85,14 +86,17 @@ def extract(text: str, question: QuestionType, weights: TermWeights, budget: Bud
 
 @lru_cache(maxsize=256)
 def block_groups(text: str) -> tuple[BlockGroup, ...]:
-    """The groups of a section, without headings, captions and sentences that announce something that is not there."""
+    """The groups of a section, without headings, captions and sentences that introduce nothing; all groups if no other
+    is left."""
     groups: list[list[MarkdownBlock]] = []
     for block in markdown_blocks(text):
         if groups and _belongs_to(groups[-1], block):
             groups[-1].append(block)
         else:
             groups.append([block])
-    return tuple(BlockGroup(tuple(group)) for group in groups if not _is_orphan(group))
+    text_groups = [group for group in groups if group[0].kind != "heading"]
+    shown = [group for group in text_groups if not _is_orphan(group)]
+    return tuple(BlockGroup(tuple(group)) for group in shown or text_groups)
 
 
 def _belongs_to(group: Sequence[MarkdownBlock], block: MarkdownBlock) -> bool:
@@ -104,14 +108,13 @@ def _belongs_to(group: Sequence[MarkdownBlock], block: MarkdownBlock) -> bool:
 
 
 def _is_orphan(group: Sequence[MarkdownBlock]) -> bool:
-    """Whether a group is a heading, a caption, or a sentence whose list or code is missing."""
-    if group[0].kind == "heading":
-        return True
-    text = group[0].text.strip()
+    """Whether a group is only a caption, or a sentence whose list or code is missing."""
     if len(group) > 1 or group[0].kind != "paragraph":
         return False
-    is_caption = len(text.split()) <= CAPTION_WORDS and not _SENTENCE_END.search(text)
-    return is_caption or bool(_COLON.search(text))
+    text = group[0].text.strip()
+    words = len(text.split())
+    is_caption = words <= CAPTION_WORDS and not _SENTENCE_END.search(text)
+    return is_caption or (words <= STEM_WORDS and bool(_COLON.search(text)))
 
 
 def _score(group: BlockGroup, question: QuestionType, weights: TermWeights) -> float:

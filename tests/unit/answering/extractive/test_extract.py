@@ -51,6 +51,15 @@ def test_a_stem_without_its_block_and_a_caption_are_not_shown(orphan: str) -> No
     assert [group.text for group in groups] == ["Bread is old.", "More is said here."]
 
 
+def test_a_long_paragraph_that_ends_with_a_colon_says_enough_to_be_shown() -> None:
+    text = f"{FILLER.strip()[:-1]}:"
+    assert shown("How is the weather in spring?", text) == [text]
+
+
+def test_what_would_be_left_out_is_shown_when_there_is_nothing_else() -> None:
+    assert shown("Where is main?", "## Files\n\nsrc/main.rs") == ["src/main.rs"]
+
+
 def test_the_budget_holds_but_the_best_group_is_always_shown() -> None:
     assert shown("How do I bake the loaf?", SECTION, words=5, whole=5) == [STEPS]
     assert sum(len(text.split()) for text in shown("Does steam make the crust shiny?", SECTION)) <= 60
