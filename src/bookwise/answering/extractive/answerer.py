@@ -19,7 +19,7 @@ from bookwise.ports import AnswerTask, Written
 from bookwise.text.sentences import units
 from bookwise.text.words import content_words
 
-# Words; chosen so that half of the answers have at most 180 and nine in ten fewer than 300 (docs/benchmarks.md).
+# Words; half of the answers have at most 185, nine in ten fewer than 260 (docs/benchmarks.md, Readers).
 ALONE = Budget(words=200, whole=260)
 FIRST = Budget(words=130, whole=180)
 SECOND = Budget(words=110, whole=140)
