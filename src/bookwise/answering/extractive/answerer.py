@@ -43,8 +43,9 @@ class ExtractiveAnswerer:
         for section, budget in zip(sections, (FIRST, SECOND) if len(sections) > 1 else (ALONE,), strict=False):
             shown = extract(await task.read_section(section.passage), question, weights, budget)
             paragraphs = _paragraphs(shown, section.passage, titled=len(sections) > 1)
+            for index, paragraph in enumerate(paragraphs):
+                yield TextDelta(text=f"\n\n{paragraph}" if index or citations else paragraph)
             if paragraphs:
-                yield TextDelta(text=("\n\n" if citations else "") + "\n\n".join(paragraphs))
                 citations.append(_citation(section.passage, shown, weights))
         yield Written(usage=Usage(), citations=tuple(citations))
 

@@ -12,7 +12,7 @@ from bookwise.text.blocks import MarkdownBlock, markdown_blocks
 from bookwise.text.sentences import units
 from bookwise.text.words import content_words
 
-# Chosen on the questions of readers of six books (docs/benchmarks.md), by cross-validation over the books.
+# Chosen with `benchmarks.readers` on six books together (docs/benchmarks.md, Readers).
 NEIGHBOUR_WEIGHT = 0.6  #: how far the better neighbour of a group speaks for it as the place to begin
 CODE_BONUS = 0.15  #: for code where steps are wanted
 STEPS_BONUS = 0.1  #: for a list where steps are wanted

@@ -14,7 +14,7 @@ from bookwise.answering.relevance.rank import TermWeights, term_weights, unit_co
 from bookwise.domain.answers import Passage
 from bookwise.text.words import content_words
 
-# Chosen on the questions of readers of six books (docs/benchmarks.md), by cross-validation over the books.
+# Chosen with `benchmarks.readers` on six books together (docs/benchmarks.md, Readers).
 LEXICAL_WEIGHT = 0.3  #: added to the weight that shared words already have in the match strength
 SENTENCE_WEIGHT = 0.2
 COVERAGE_WEIGHT = 0.1
