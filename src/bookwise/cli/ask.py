@@ -6,9 +6,10 @@ from typing import Annotated
 import anyio
 import typer
 
-from bookwise.cli.answer_view import AnswerWriter, answer_writer, followed, summary, write_notes, write_sources
+from bookwise.cli.answer_view import followed, summary, write_notes, write_sources
 from bookwise.cli.exit_codes import OK, exit_code
 from bookwise.cli.output import ALL_TIERS, BookOption, JsonFlag, TierOption, hand_over, print_json, settings_of
+from bookwise.cli.writers import AnswerWriter, answer_writer
 from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, EngineName
 from bookwise.domain.errors import DataFolderBusy, InvalidInput, Unavailable
 from bookwise.domain.search import SEARCH_LIMIT_MAX
