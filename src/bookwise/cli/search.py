@@ -12,7 +12,6 @@ from bookwise.cli.output import (
     JsonFlag,
     TierOption,
     execute,
-    hand_over,
     print_json,
     printable,
     settings_of,
@@ -21,6 +20,7 @@ from bookwise.cli.output import (
 from bookwise.domain.books import Chunk
 from bookwise.domain.errors import DataFolderBusy
 from bookwise.domain.search import SearchResult
+from bookwise.operations.handover import hand_over
 from bookwise.operations.read import ReadContext, ReadLesson, SearchBook
 
 EXCERPT_LINES = 6

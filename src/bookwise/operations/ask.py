@@ -19,12 +19,9 @@ if TYPE_CHECKING:
 async def book_for(catalog: CatalogReader, book_id: str | None, module: str | None = None) -> Book:
     """The book a question is about; `InvalidInput` when it does not have the module."""
     book = await select_book(catalog, book_id)
-    if module is not None:
-        from bookwise.schemas.ask import module_names  # loads pydantic: 0.1 s, only for a question with a module
-
-        allowed = module_names(book)
-        if allowed and module not in allowed:
-            raise InvalidInput(f"Book {book.id!r} has no module {module!r}; it has: {', '.join(sorted(allowed))}.")
+    allowed = book.module_names
+    if module is not None and allowed and module not in allowed:
+        raise InvalidInput(f"Book {book.id!r} has no module {module!r}; it has: {', '.join(sorted(allowed))}.")
     return book
 
 
