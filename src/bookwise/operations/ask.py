@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bookwise.answering.retrieval_tool import ToolArguments, run_retrieval_tool
 from bookwise.domain.answers import Answer, AnswerEvent, EngineName, Passage, Question
 from bookwise.domain.books import Book
 from bookwise.domain.errors import InvalidInput
@@ -39,15 +40,14 @@ class AskBook:
     history: tuple[ThreadMessage, ...] = ()
 
     async def run(self, kit: "AskKit") -> Answer:
-        from bookwise.answering.ask import final  # 0.1 s, while the embedding model loads in the background
-
-        return await final(await self.events(kit))
+        return await kit.answer(await self._question(kit), history=self.history)
 
     async def events(self, kit: "AskKit") -> AsyncGenerator[AnswerEvent]:
         """The events of the answer while it is written."""
-        from bookwise.answering.ask import ask  # 0.1 s, while the embedding model loads in the background
+        return kit.events(await self._question(kit), history=self.history)
 
-        question = Question(
+    async def _question(self, kit: "AskKit") -> Question:
+        return Question(
             text=self.text,
             book_id=(await book_for(kit.search.catalog, self.book, self.module)).id,
             module=self.module,
@@ -56,7 +56,6 @@ class AskBook:
             threshold=self.threshold,
             engine=self.engine,
         )
-        return ask(question, kit, history=self.history)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +69,6 @@ class RetrievePassages:
 
     async def run(self, kit: SearchKit) -> tuple[Passage, ...]:
         from bookwise.answering.evidence.retrieve import EvidenceSearch  # 30 ms, while the embedding model loads
-        from bookwise.answering.retrieval_tool import ToolArguments, run_retrieval_tool
 
         arguments = ToolArguments(query=self.query, top_k=self.top_k, similarity_threshold=self.similarity_threshold)
         book_id = (await book_for(kit.catalog, self.book)).id
