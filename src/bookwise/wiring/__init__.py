@@ -140,12 +140,12 @@ async def open_catalog(settings: Settings) -> AsyncIterator[CatalogKit]:
 
     When no process has it, jobs that were left queued or running are marked as failed, as `open_app` does.
     """
-    from bookwise.wiring.stores import open_stores  # loads SQLAlchemy: 0.2 s
+    from bookwise.wiring.catalog_stores import open_catalog_stores  # loads SQLAlchemy: 0.2 s
 
     indexes = index_ids(settings.data_dir / INDEX_FOLDER)
     async with AsyncExitStack() as stack:
         is_locked = _lock_or_read(settings, stack)
-        stores = await stack.enter_async_context(open_stores(database_url(settings)))
+        stores = await stack.enter_async_context(open_catalog_stores(database_url(settings)))
         if is_locked:
             for index_id in indexes.values():
                 await stores.jobs(index_id).interrupt_running()

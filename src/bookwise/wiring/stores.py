@@ -1,37 +1,26 @@
-"""A database URL → the SQL stores of Bookwise. Loads SQLAlchemy."""
+"""A database URL → all SQL stores of Bookwise. Loads SQLAlchemy."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bookwise.adapters.collection_guard import CollectionGuard
-from bookwise.adapters.sql.catalog import SqlCatalog
-from bookwise.adapters.sql.database import Database, open_database
+from bookwise.adapters.sql.database import open_database
 from bookwise.adapters.sql.guarded_catalog import GuardedCatalog
-from bookwise.adapters.sql.jobs import SqlJobs
 from bookwise.adapters.sql.journal import SqlJournal
 from bookwise.adapters.sql.keys import SqlKeys
 from bookwise.adapters.sql.responses import SqlResponses
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.adapters.sql.vectors import SqlVectorCache
+from bookwise.wiring.catalog_stores import CatalogStores
 
 
 @dataclass(frozen=True, slots=True)
-class Stores:
-    """The stores in one open database."""
-
-    database: Database
-
-    def catalog(self, index_id: str) -> SqlCatalog:
-        """The catalog as this index sees it."""
-        return SqlCatalog(self.database, index_id=index_id, exclusive=False)
+class Stores(CatalogStores):
+    """All stores in one open database."""
 
     def guarded_catalog(self, index_id: str, *, exclusive: bool, guard: CollectionGuard) -> GuardedCatalog:
         return GuardedCatalog(self.database, index_id=index_id, exclusive=exclusive, guard=guard)
-
-    def jobs(self, holder: str = "") -> SqlJobs:
-        """The jobs; new ones belong to the index `holder`."""
-        return SqlJobs(self.database, holder=holder)
 
     def journal(self) -> SqlJournal:
         return SqlJournal(self.database)
