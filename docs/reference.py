@@ -16,7 +16,8 @@ from bookwise.api.app import create_app
 from bookwise.cli.exit_codes import BUG, INTERRUPTED, SOME_FAILED, exit_code
 from bookwise.cli.main import COMMANDS, program
 from bookwise.domain.errors import BadLesson, BookwiseError, ModelUnavailable
-from bookwise.settings import FIELDS, LIMITS, TEXT, Settings, env_name, types
+from bookwise.settings import FIELDS, LIMITS, TEXT, Settings, env_name
+from bookwise.settings_checks import setting_types
 
 FOLDER = Path(__file__).parent / "reference"
 NOTE = "<!-- Written by `make docs`; edit the code instead. -->"
@@ -26,7 +27,7 @@ def settings_page() -> str:
     lines = [NOTE, "# Settings", "", "Order of precedence: command-line flag, environment, `.env`, `[settings]` in a"]
     lines += ["`bookwise.toml` in the working folder (under the name in the last column), default.", ""]
     lines += ["| environment | default | allowed | meaning | in toml |", "|---|---|---|---|---|"]
-    hints = types()
+    hints = setting_types(Settings)
     for field, info in FIELDS.items():
         default = "" if info.default is None else f"`{info.default}`"
         limits = allowed(hints[field], info.metadata[LIMITS])

@@ -16,6 +16,7 @@ from bookwise.domain.answers import EngineName, Passage
 from bookwise.domain.errors import DataFolderBusy, InvalidInput
 from bookwise.domain.threads import ThreadMessage
 from bookwise.operations.ask import AskBook, RetrievePassages, book_for
+from bookwise.operations.handover import hand_over
 from bookwise.operations.operation import Operation
 from bookwise.settings import ASK_TEMPERATURE, Settings, load_settings
 from bookwise.wiring import open_answers, open_search
@@ -231,8 +232,6 @@ def _retrieve(
 
 
 async def _hand_over(settings: Settings, busy: DataFolderBusy, operation: Operation[Any, T]) -> T:
-    from bookwise.operations.handover import hand_over  # loads httpx2 and pydantic: 0.2 s, only beside a service
-
     return await anyio.to_thread.run_sync(hand_over, settings, busy, operation, abandon_on_cancel=True)
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal
 
 from bookwise.domain.errors import Misconfigured
 
 if TYPE_CHECKING:
-    from pydantic import SecretStr, ValidationError
+    from pydantic import SecretStr
 
 PREFIX = "BOOKWISE_"
 OPENAI_URL = "https://api.openai.com/v1"
@@ -196,33 +197,17 @@ def _validate(values: Mapping[str, Any]) -> dict[str, Any]:
     }
     if not changed:
         return {}
-    from pydantic import ConfigDict, ValidationError, create_model  # loads pydantic: 0.1 s
+    from bookwise.settings_checks import SettingRule, check_values  # loads pydantic: 0.1 s
 
-    hints = types()
-    shapes: dict[str, Any] = {name: (_annotate(hints[name], FIELDS[name].metadata), ...) for name in changed}
-    # The default regex engine takes 30 ms to compile `\w{1,64}`.
-    model = create_model("ChangedSettings", __config__=ConfigDict(regex_engine="python-re"), **shapes)
-    try:
-        valid = model(**{name: value.split(",") if _is_list(name, value) else value for name, value in changed.items()})
-    except ValidationError as error:
+    parts = {name: value.split(",") if _is_list(name, value) else value for name, value in changed.items()}
+    rules = {name: SettingRule(FIELDS[name].metadata[LIMITS], FIELDS[name].metadata[CHECK]) for name in changed}
+    result = check_values(Settings, parts, rules)
+    if result.problems:
         raise Misconfigured(
-            _describe(error), advice="Correct or unset it. The settings reference lists the allowed values."
-        ) from None
-    return {name: getattr(valid, name) for name in changed}
-
-
-def types() -> dict[str, Any]:
-    """The type of each setting."""
-    from pydantic import SecretStr
-
-    return get_type_hints(Settings, localns={"SecretStr": SecretStr})
-
-
-def _annotate(hint: Any, metadata: Mapping[str, Any]) -> Any:
-    from pydantic import AfterValidator, Field
-
-    limited = Annotated[hint, Field(**metadata[LIMITS])]
-    return Annotated[limited, AfterValidator(metadata[CHECK])] if metadata[CHECK] else limited
+            "; ".join(f"{env_name(name)}: {problem}" for name, problem in result.problems) + ".",
+            advice="Correct or unset it. The settings reference lists the allowed values.",
+        )
+    return result.values
 
 
 def _is_list(name: str, value: Any) -> bool:
@@ -265,13 +250,11 @@ class ShownSetting:
 
 def show(settings: Settings) -> list[ShownSetting]:
     """Every setting with its value and its source. Secrets are masked."""
-    from pydantic import SecretStr
-
     in_toml = _from_toml(Path(TOML_FILE))
     rows = []
     for field, info in FIELDS.items():
         value = getattr(settings, field)
-        text = "********" if isinstance(value, SecretStr) else "" if value is None else str(value)
+        text = "********" if hasattr(value, "get_secret_value") else "" if value is None else str(value)
         rows.append(
             ShownSetting(
                 name=env_name(field),
@@ -299,15 +282,13 @@ def refuse_unknown(environment: Mapping[str, str | None]) -> None:
 
 
 def _nearest(name: str, candidates: set[str]) -> str:
-    import difflib  # needed only for an error
-
     return (difflib.get_close_matches(name, candidates, n=1, cutoff=0) or [""])[0]
 
 
 def _dotenv() -> dict[str, str | None]:
     if not Path(".env").is_file():
         return {}
-    from dotenv import dotenv_values
+    from dotenv import dotenv_values  # loads dotenv: 11 ms
 
     return dict(dotenv_values(".env"))
 
@@ -322,7 +303,7 @@ def _from_toml(path: Path) -> dict[str, Any]:
     """The `[settings]` table of a bookwise.toml in the working folder."""
     if not path.is_file():
         return {}
-    import tomllib
+    import tomllib  # loads in 3 ms
 
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")).get(TOML_TABLE, {})
@@ -348,11 +329,3 @@ def _source(field: str, in_toml: dict[str, Any]) -> str:
     if field in _values_in(_dotenv()):
         return ".env"
     return TOML_FILE if field in in_toml else "default"
-
-
-def _describe(error: ValidationError) -> str:
-    """The problem of each setting, without its value, which may be a secret."""
-    lines = []
-    for problem in error.errors(include_input=False, include_url=False):
-        lines.append(f"{env_name(str(problem['loc'][0]))}: {problem['msg'].removeprefix('Value error, ')}")
-    return "; ".join(lines) + "."

@@ -11,7 +11,8 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from bookwise.cli.answer_view import blocks, whole_text
+from bookwise.cli.answer_view import whole_text
+from bookwise.cli.terminal_writer import blocks
 from bookwise.schemas.ask import AgentResponse
 from tests.support.builders import chunks
 from tests.support.command_line import CommandLine

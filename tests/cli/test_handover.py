@@ -22,7 +22,7 @@ from anyio.streams.text import TextReceiveStream
 from bookwise import __version__
 from bookwise.adapters.data_folder import RunningService, lock_data_folder, running_service, write_service_address
 from bookwise.domain.errors import BookwiseError, Conflict, EmbedderUnavailable, IndexUnavailable, ModelUnavailable
-from bookwise.operations.handover import job_error
+from bookwise.operations.operator import job_error
 from tests.support.apps import hashing_app, write_book
 from tests.support.command_line import CommandLine
 from tests.support.serve_process import PROGRAM, Served, environment, serving

@@ -34,30 +34,19 @@ async def exporting(endpoint: str, *, version: str) -> AsyncIterator[Exporting]:
     If the collector is unreachable, data is lost and the loss is logged. `Misconfigured` if the exporter packages are
     not installed.
     """
-    try:  # optional packages, and 0.15 s to load: imported only if there is a collector
-        from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
-        from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-        from opentelemetry.sdk.metrics import MeterProvider
-        from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
-        from opentelemetry.sdk.resources import OTELResourceDetector, Resource
-        from opentelemetry.sdk.trace import TracerProvider
-        from opentelemetry.sdk.trace.export import BatchSpanProcessor
+    try:
+        from bookwise.adapters.otlp import start_providers  # loads the OpenTelemetry SDK, an optional package: 0.15 s
     except ImportError:
         raise Misconfigured(
             "OTEL_EXPORTER_OTLP_ENDPOINT is set, but the telemetry packages are not installed.",
             advice="Run `pip install 'bookwise[telemetry]'`, or unset the variable.",
         ) from None
-    attributes = OTELResourceDetector().detect().attributes  # from the standard variables, such as OTEL_SERVICE_NAME
-    resource = Resource.create({"service.name": SERVICE, "service.version": version, **attributes})
-    traces = TracerProvider(resource=resource, shutdown_on_exit=False)
-    traces.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(f"{endpoint}/v1/traces")))
-    reader = PeriodicExportingMetricReader(OTLPMetricExporter(f"{endpoint}/v1/metrics"))
-    metrics = MeterProvider([reader], resource=resource, shutdown_on_exit=False)
+    providers = start_providers(endpoint, service=SERVICE, version=version)
     try:
-        yield Exporting(traces.get_tracer(SERVICE, version), metrics.get_meter(SERVICE, version))
+        yield Exporting(providers.traces.get_tracer(SERVICE, version), providers.metrics.get_meter(SERVICE, version))
     finally:
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(_shut_down, traces, metrics)
+            await anyio.to_thread.run_sync(_shut_down, *providers)
 
 
 def _shut_down(*providers: "TracerProvider | MeterProvider") -> None:

@@ -68,6 +68,14 @@ class AskKit:
             )
         return self.engines[name]
 
+    def events(self, question: Question, *, history: Sequence[ThreadMessage] = ()) -> AsyncGenerator[AnswerEvent]:
+        """The events of the answer while it is written."""
+        return ask(question, self, history=history)
+
+    async def answer(self, question: Question, *, history: Sequence[ThreadMessage] = ()) -> Answer:
+        """The complete answer."""
+        return await final(self.events(question, history=history))
+
 
 async def ask(question: Question, kit: AskKit, *, history: Sequence[ThreadMessage] = ()) -> AsyncGenerator[AnswerEvent]:
     """Yields the events of one answer. The last one is `AnswerFinished`.

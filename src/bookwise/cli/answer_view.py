@@ -1,152 +1,17 @@
 """Answer events → text: Markdown on a terminal, plain text in a pipe."""
 
-import re
 import sys
-import textwrap
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Protocol
 
 from bookwise.answering.messages import title
-from bookwise.cli.output import console, printable
+from bookwise.cli.writers import AnswerWriter
 from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, Passage, SearchStarted, TextDelta
 from bookwise.domain.books import Chunk
 from bookwise.schemas.answers import AnswerSummary, summarize_answer
 
-if TYPE_CHECKING:
-    from rich.live import Live
-    from rich.markdown import Markdown
-
 OVERLAP_MIN = 20  #: characters; shorter matches are chance
 SEARCHING = "Searching the book …"
-
-_FENCE = ("```", "~~~")
-_ITEM = re.compile(r"[-*+] |\d{1,3}[.)] ")
-
-
-class AnswerWriter(Protocol):
-    """Where an answer is written to."""
-
-    def say(self, piece: str) -> None:
-        """Writes the next part of the answer; it is visible immediately."""
-
-    def end(self) -> None:
-        """The answer is complete or was stopped."""
-
-    def line(self, text: str, *, style: str = "", indent: int = 0, link: str = "") -> None:
-        """Writes a line that is not part of the answer."""
-
-    def passage(self, text: str) -> None:
-        """Writes text of the book in full."""
-
-
-def answer_writer() -> AnswerWriter:
-    return TerminalWriter() if sys.stdout.isatty() else PlainWriter()
-
-
-class PlainWriter:
-    """For files and pipes: no colours, no wrapping, and rich is not loaded."""
-
-    def __init__(self) -> None:
-        self._line_is_open = False
-
-    def say(self, piece: str) -> None:
-        sys.stdout.write(printable(piece))
-        sys.stdout.flush()
-        self._line_is_open = not piece.endswith("\n")
-
-    def end(self) -> None:
-        if self._line_is_open:
-            self.line("")
-        self._line_is_open = False
-
-    def line(self, text: str, *, style: str = "", indent: int = 0, link: str = "") -> None:
-        sys.stdout.write(textwrap.indent(printable(text), " " * indent) + "\n")
-        sys.stdout.flush()
-
-    def passage(self, text: str) -> None:
-        self.line(f"\n{text}\n")
-
-
-class TerminalWriter:
-    """For a terminal: redraws the block that is being written with each part; finished blocks stay."""
-
-    def __init__(self) -> None:
-        self._open_block = ""
-        self._live: Live | None = None
-        self._blocks_written = 0
-
-    def say(self, piece: str) -> None:
-        *complete, self._open_block = blocks(self._open_block + printable(piece))
-        for block in complete:
-            self._draw(block)
-            self._close()
-        if self._open_block.strip():
-            self._draw(self._open_block)
-
-    def end(self) -> None:
-        self._close()
-        self._open_block, self._blocks_written = "", 0
-
-    def line(self, text: str, *, style: str = "", indent: int = 0, link: str = "") -> None:
-        from rich.padding import Padding  # loads rich: 0.05 s
-        from rich.style import Style
-        from rich.text import Text
-
-        styled = Text(printable(text), style=style)
-        if not link:
-            console().print(Padding(styled, (0, 0, 0, indent)))
-            return
-        if link.startswith(("https://", "http://")):
-            styled.stylize(Style(link=printable(link)))
-        console().print(Text(" " * indent) + styled, soft_wrap=True)  # a wrapped URL cannot be copied
-
-    def passage(self, text: str) -> None:
-        console().print()
-        console().print(_markdown(printable(text)))
-        console().print()
-
-    def _draw(self, block: str) -> None:
-        from rich.constrain import Constrain  # loads rich: 0.05 s
-        from rich.live import Live
-
-        if self._live is None:
-            if self._blocks_written:
-                console().print()
-            self._live = Live(console=console(), auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
-            self._live.start()
-        width = console().width - len("^C")  # the terminal echoes ^C after the last line, which must not wrap
-        self._live.update(Constrain(_markdown(block), width), refresh=True)
-
-    def _close(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._blocks_written += 1
-        self._live = None
-
-
-def blocks(text: str) -> list[str]:
-    """The blocks of a Markdown text that is still growing. Only the last block can still change."""
-    parts, after_blank, fenced = [""], False, False
-    for line in text.splitlines(keepends=True):
-        continues = not line.strip() or (_ITEM.match(parts[-1]) and (line[0].isspace() or _ITEM.match(line)))
-        if after_blank and not fenced and not continues:
-            parts.append("")
-        parts[-1] += line
-        if line.lstrip().startswith(_FENCE):
-            fenced = not fenced
-        after_blank = not line.strip()
-    return parts
-
-
-def _markdown(text: str) -> "Markdown":
-    """Shows link targets and HTML as text; by default rich hides both."""
-    from markdown_it import MarkdownIt  # loads rich: 0.05 s
-    from rich.markdown import Markdown
-
-    markdown = Markdown("", hyperlinks=False)
-    markdown.parsed = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(text)
-    return markdown
 
 
 class Status:
@@ -220,7 +85,7 @@ def write_sources_briefly(result: AnswerSummary, writer: AnswerWriter) -> None:
     """Like `write_sources`, one line each; on a terminal the line itself is the link."""
     for passage in _write_sources_heading(result, writer):
         where = passage.chunk.locator
-        address = "" if isinstance(writer, TerminalWriter) else f"  {where.url or where.source_file}"
+        address = "" if writer.links_lines else f"  {where.url or where.source_file}"
         writer.line(f"[{passage.number}] {title(passage)}{address}", style="cyan", link=where.url)
 
 

@@ -6,14 +6,16 @@ from typing import Annotated
 import anyio
 import typer
 
-from bookwise.cli.answer_view import AnswerWriter, answer_writer, followed, summary, write_notes, write_sources
+from bookwise.cli.answer_view import followed, summary, write_notes, write_sources
 from bookwise.cli.exit_codes import OK, exit_code
-from bookwise.cli.output import ALL_TIERS, BookOption, JsonFlag, TierOption, hand_over, print_json, settings_of
+from bookwise.cli.output import ALL_TIERS, BookOption, JsonFlag, TierOption, print_json, settings_of
+from bookwise.cli.writers import AnswerWriter, answer_writer
 from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, EngineName
 from bookwise.domain.errors import DataFolderBusy, InvalidInput, Unavailable
 from bookwise.domain.search import SEARCH_LIMIT_MAX
 from bookwise.library import open_asking, settings_for
 from bookwise.operations.ask import AskBook
+from bookwise.operations.handover import hand_over
 from bookwise.schemas.answers import AnswerSummary, summarize_answer
 from bookwise.settings import Settings
 

@@ -16,8 +16,6 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from bookwise.answering.ask import AskKit
 from bookwise.answering.messages import title
 from bookwise.cli.answer_view import (
-    AnswerWriter,
-    answer_writer,
     followed,
     shown_passages,
     summary,
@@ -28,6 +26,7 @@ from bookwise.cli.answer_view import (
 from bookwise.cli.ask import EngineOption, ModuleOption
 from bookwise.cli.chat_history import ChatHistory, InMemoryHistory, StoredHistory
 from bookwise.cli.output import BookOption, printable, settings_of
+from bookwise.cli.writers import AnswerWriter, answer_writer
 from bookwise.domain.answers import Answer, Passage, Question
 from bookwise.domain.errors import BookwiseError, InvalidInput
 from bookwise.domain.threads import Thread

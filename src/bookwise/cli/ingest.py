@@ -29,6 +29,7 @@ from bookwise.ingestion.discover import Discovery, discover
 from bookwise.ingestion.pipeline import ingest as run_ingest
 from bookwise.ingestion.plan import changes as compare
 from bookwise.operations.books import ListLessons
+from bookwise.operations.handover import operator_of
 from bookwise.operations.jobs import IngestBook, JobReport
 from bookwise.schemas.books import IngestionJobReport, LessonReport
 from bookwise.settings import Settings
@@ -85,8 +86,6 @@ def _ingest_once(ctx: typer.Context, path: str, book: str | None, mode: Ingestio
         try:
             report = with_app(ctx, partial(_ingest, discovery, root, mode=mode, source=_source(path), show=show))
         except DataFolderBusy as busy:
-            from bookwise.operations.handover import operator_of  # loads httpx2 and pydantic: 0.2 s, needed only here
-
             with operator_of(settings_of(ctx), busy) as operator:
                 request = IngestBook(source=_source(path), book_id=discovery.book_id, mode=mode)
                 report = operator.ingest(request, show)
@@ -137,36 +136,16 @@ def _watch(path: str, again: Callable[[], int]) -> None:
 
 
 def _progress(total: int, *, visible: bool) -> AbstractContextManager[OnOutcome]:
-    return _bar(total) if visible and sys.stderr.isatty() else _no_bar()
+    if not visible or not sys.stderr.isatty():
+        return _no_bar()
+    from bookwise.cli.progress import lesson_bar  # loads rich: 0.05 s
+
+    return lesson_bar(total)
 
 
 @contextmanager
 def _no_bar() -> Iterator[OnOutcome]:
     yield lambda outcome: None
-
-
-@contextmanager
-def _bar(total: int) -> Iterator[OnOutcome]:
-    from rich.markup import escape  # loads rich: 0.05 s
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("[bold]Reading the book"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    with Progress(*columns, console=console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=total)
-
-        def show(outcome: LessonOutcome) -> None:
-            is_file = outcome.status != "withdrawn"
-            progress.update(
-                task, advance=is_file, description=escape(printable(outcome.source_file.rsplit("/", 1)[-1]))
-            )
-
-        yield show
 
 
 def _report_json(discovery: Discovery, report: JobReport) -> dict[str, object]:

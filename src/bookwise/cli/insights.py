@@ -7,6 +7,7 @@ import typer
 
 from bookwise.cli.output import BookOption, JsonFlag, console, execute, print_json, printable
 from bookwise.domain.journal import KEPT_DAYS
+from bookwise.text.shorten import shortened
 
 if TYPE_CHECKING:
     from bookwise.schemas.insights import DayFigures, InsightsResponse, QuestionGroup
@@ -113,8 +114,6 @@ def _write(line: str) -> None:
 
 def _line(text: str) -> str:
     """Text from a reader or a book, as one printable line."""
-    from bookwise.schemas.wire import shortened  # loads pydantic models: 0.2 s
-
     return shortened(printable(" ".join(text.split())), LINE_MAX)
 
 

@@ -33,8 +33,7 @@ def mcp(ctx: typer.Context) -> None:
 async def _serve(settings: Settings) -> None:
     from mcp.server.stdio import stdio_server  # loads the MCP SDK: 0.8 s
 
-    # The tools are the same as those of the service at /mcp. Their names, schemas and errors exist once, in api/.
-    from bookwise.api.mcp_tools import tool_server
+    from bookwise.api.mcp_tools import tool_server  # loads FastAPI: 0.4 s; the same tools as those of /mcp
 
     one_at_a_time = anyio.Lock()
 

@@ -12,6 +12,7 @@ import typer
 
 from bookwise.domain.books import HARDWARE_TIERS
 from bookwise.domain.errors import DataFolderBusy
+from bookwise.operations.handover import hand_over
 from bookwise.settings import Settings, load_settings
 from bookwise.wiring import App, CatalogKit, open_app, open_catalog, open_search
 
@@ -87,13 +88,6 @@ def execute(ctx: typer.Context, operation: "Operation[App, T]", run: Callable[[A
         return with_app(ctx, run or operation.run)
     except DataFolderBusy as busy:
         return hand_over(settings_of(ctx), busy, operation)
-
-
-def hand_over(settings: Settings, busy: DataFolderBusy, operation: "Operation[Any, T]") -> T:
-    """Runs the operation in the service that has the data folder; raises `busy` when no service has it."""
-    from bookwise.operations import handover  # loads httpx2 and pydantic: 0.2 s, needed only here
-
-    return handover.hand_over(settings, busy, operation)
 
 
 def print_json(value: Any) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 import textwrap
-from typing import Annotated
+from typing import Annotated, Protocol
 
 import typer
 
@@ -11,9 +11,7 @@ from bookwise.cli.output import (
     BookOption,
     JsonFlag,
     TierOption,
-    console,
     execute,
-    hand_over,
     print_json,
     printable,
     settings_of,
@@ -22,9 +20,16 @@ from bookwise.cli.output import (
 from bookwise.domain.books import Chunk
 from bookwise.domain.errors import DataFolderBusy
 from bookwise.domain.search import SearchResult
+from bookwise.operations.handover import hand_over
 from bookwise.operations.read import ReadContext, ReadLesson, SearchBook
 
 EXCERPT_LINES = 6
+
+
+class WriteText(Protocol):
+    """Writes a text to standard output."""
+
+    def __call__(self, text: str, *, style: str = "", indent: int = 0) -> None: ...
 
 
 def add_to(app: typer.Typer) -> None:
@@ -100,7 +105,7 @@ def context(
 
 
 def _show(result: SearchResult) -> None:
-    write = _write_styled if sys.stdout.isatty() else _write_plain
+    write = _writer()
     if not result.hits:
         write("No passage of this book matches the question and the filters. Try other words or fewer filters.")
     for number, hit in enumerate(result.hits, 1):
@@ -112,11 +117,12 @@ def _show(result: SearchResult) -> None:
     write(f"{result.timings.total_ms:.1f} ms · {result.total_found} candidates", style="dim")
 
 
-def _write_styled(text: str, *, style: str = "", indent: int = 0) -> None:
-    from rich.padding import Padding  # loads rich: 0.05 s
-    from rich.text import Text
+def _writer() -> WriteText:
+    if not sys.stdout.isatty():
+        return _write_plain
+    from bookwise.cli.styled_text import write_styled  # loads rich: 0.05 s
 
-    console().print(Padding(Text(printable(text), style=style), (0, 0, 0, indent)))
+    return write_styled
 
 
 def _write_plain(text: str, *, style: str = "", indent: int = 0) -> None:
@@ -136,9 +142,6 @@ def _show_chunks(chunks: tuple[Chunk, ...], *, as_json: bool) -> None:
 
         print_json({"chunks": [DocumentChunk.of(chunk).model_dump(mode="json") for chunk in chunks]})
         return
-    from rich.markdown import Markdown  # loads rich: 0.05 s
-    from rich.rule import Rule
+    from bookwise.cli.chunk_view import write_chunks  # loads rich: 0.05 s
 
-    for chunk in chunks:
-        console().print(Rule(f"{chunk.index + 1}/{chunk.total}  {chunk.id}", style="dim"))
-        console().print(Markdown(printable(chunk.text)))
+    write_chunks(chunks)

@@ -195,6 +195,11 @@ class Book:
     embedder_size: int = 0
     calibration: Calibration | None = None  #: fitted on this book; replaces the one of the embedder
 
+    @property
+    def module_names(self) -> frozenset[str]:
+        """The names and aliases of its modules. Empty when the book lists none."""
+        return frozenset(name for module in self.modules for name in (module.name, *module.aliases))
+
     def module_named(self, name: str) -> str:
         """The module with this name or alias; the name itself when there is none."""
         for module in self.modules:

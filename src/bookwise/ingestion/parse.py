@@ -49,31 +49,30 @@ def _title_from_name(source_file: str) -> str:
 #: The page title outside the text (empty for most formats), and the pieces of the text.
 _ParsedText: TypeAlias = tuple[str, list[Piece]]
 
-# Each parser is imported with the first lesson of its format. Imported at start, they would cost 65 ms (markdown),
-# 41 ms (restructured) and 27 ms (html).
+# Each parser is imported with the first lesson of its format.
 
 
 def _markdown(file: LessonFile, text: str) -> _ParsedText:
-    from bookwise.ingestion.parsing.markdown import markdown_pieces
+    from bookwise.ingestion.parsing.markdown import markdown_pieces  # loads markdown-it: 65 ms
 
     _, body, _ = split_front_matter(text)
     return "", markdown_pieces(body, dialect_of(file))
 
 
 def _notebook(file: LessonFile, text: str) -> _ParsedText:
-    from bookwise.ingestion.parsing.notebook import notebook_pieces
+    from bookwise.ingestion.parsing.notebook import notebook_pieces  # loads markdown-it: 65 ms
 
     return "", notebook_pieces(text, dialect_of(file))
 
 
 def _restructured(file: LessonFile, text: str) -> _ParsedText:
-    from bookwise.ingestion.parsing.restructured import restructured_pieces
+    from bookwise.ingestion.parsing.restructured import restructured_pieces  # loads docutils: 41 ms
 
     return "", restructured_pieces(text)
 
 
 def _html(file: LessonFile, text: str) -> _ParsedText:
-    from bookwise.ingestion.parsing.html import html_pieces
+    from bookwise.ingestion.parsing.html import html_pieces  # loads selectolax: 27 ms
 
     return html_pieces(text)
 

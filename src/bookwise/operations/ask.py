@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from bookwise.answering.retrieval_tool import ToolArguments, run_retrieval_tool
 from bookwise.domain.answers import Answer, AnswerEvent, EngineName, Passage, Question
 from bookwise.domain.books import Book
 from bookwise.domain.errors import InvalidInput
@@ -19,12 +20,9 @@ if TYPE_CHECKING:
 async def book_for(catalog: CatalogReader, book_id: str | None, module: str | None = None) -> Book:
     """The book a question is about; `InvalidInput` when it does not have the module."""
     book = await select_book(catalog, book_id)
-    if module is not None:
-        from bookwise.schemas.ask import module_names  # loads pydantic: 0.1 s, only for a question with a module
-
-        allowed = module_names(book)
-        if allowed and module not in allowed:
-            raise InvalidInput(f"Book {book.id!r} has no module {module!r}; it has: {', '.join(sorted(allowed))}.")
+    allowed = book.module_names
+    if module is not None and allowed and module not in allowed:
+        raise InvalidInput(f"Book {book.id!r} has no module {module!r}; it has: {', '.join(sorted(allowed))}.")
     return book
 
 
@@ -42,15 +40,14 @@ class AskBook:
     history: tuple[ThreadMessage, ...] = ()
 
     async def run(self, kit: "AskKit") -> Answer:
-        from bookwise.answering.ask import final  # 0.1 s, while the embedding model loads in the background
-
-        return await final(await self.events(kit))
+        return await kit.answer(await self._question(kit), history=self.history)
 
     async def events(self, kit: "AskKit") -> AsyncGenerator[AnswerEvent]:
         """The events of the answer while it is written."""
-        from bookwise.answering.ask import ask  # 0.1 s, while the embedding model loads in the background
+        return kit.events(await self._question(kit), history=self.history)
 
-        question = Question(
+    async def _question(self, kit: "AskKit") -> Question:
+        return Question(
             text=self.text,
             book_id=(await book_for(kit.search.catalog, self.book, self.module)).id,
             module=self.module,
@@ -59,7 +56,6 @@ class AskBook:
             threshold=self.threshold,
             engine=self.engine,
         )
-        return ask(question, kit, history=self.history)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +69,6 @@ class RetrievePassages:
 
     async def run(self, kit: SearchKit) -> tuple[Passage, ...]:
         from bookwise.answering.evidence.retrieve import EvidenceSearch  # 30 ms, while the embedding model loads
-        from bookwise.answering.retrieval_tool import ToolArguments, run_retrieval_tool
 
         arguments = ToolArguments(query=self.query, top_k=self.top_k, similarity_threshold=self.similarity_threshold)
         book_id = (await book_for(kit.catalog, self.book)).id

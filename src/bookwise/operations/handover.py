@@ -1,96 +1,19 @@
 """Runs an operation in the service that has the data folder, when a command cannot open the folder itself."""
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
-
-import httpx2
-from pydantic import TypeAdapter
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bookwise import __version__
 from bookwise.adapters.data_folder import running_service
-from bookwise.domain.errors import (
-    BadLesson,
-    BookwiseError,
-    Conflict,
-    DataFolderBusy,
-    InvalidInput,
-    ModelUnavailable,
-    Unavailable,
-)
-from bookwise.domain.jobs import LessonOutcome
-from bookwise.operations.jobs import CancelJob, IngestBook, JobReport, ReadJob
+from bookwise.domain.errors import DataFolderBusy
 from bookwise.operations.operation import Operation
 from bookwise.settings import Settings
 
-POLL_SECONDS = 0.1
-CANCEL_SECONDS = 30.0
-TIMEOUT = httpx2.Timeout(600.0, connect=5.0)  #: a repair or a validation takes minutes; Ctrl-C ends the wait
+if TYPE_CHECKING:
+    from bookwise.operations.operator import Operator
 
 T = TypeVar("T")
-
-
-class Operator:
-    """A client of the running service, with the rights of the owner of its data folder."""
-
-    def __init__(self, client: httpx2.Client) -> None:
-        self._client = client
-
-    def execute(self, operation: Operation[Any, T]) -> T:
-        """Returns or raises the same as `operation.run` would in this process."""
-        kind = type(operation)
-        try:
-            body = TypeAdapter(kind).dump_json(operation)
-        except ValueError as error:
-            raise InvalidInput(
-                "A file or folder name is not valid Unicode and cannot be sent to the running service.",
-                advice="Rename it, or stop the service and run the command again.",
-            ) from error
-        try:
-            response = self._client.post(f"/operator/{kind.__name__}", content=body)
-        except httpx2.TransportError as error:
-            raise Unavailable(
-                f"The service at {self._client.base_url} has the data folder, but does not respond.",
-                advice="Check that the service is running, then try again.",
-            ) from error
-        if response.is_error:
-            raise _error_of(response)
-        result: T = TypeAdapter(kind.run.__annotations__["return"]).validate_json(response.content)
-        return result
-
-    def ingest(self, request: IngestBook, on_outcome: Callable[[LessonOutcome], None]) -> JobReport:
-        """Starts the job and follows it to its end. Ctrl-C cancels the job."""
-        job_id = self.execute(request).job_id
-        try:
-            report = self._follow(job_id, on_outcome)
-        except KeyboardInterrupt:
-            self._cancel(job_id)
-            raise
-        except Unavailable as error:
-            advice = f"Job {job_id} continues when the service is back. `bookwise jobs {job_id}` shows its state."
-            raise Unavailable(error.message, advice=advice) from error
-        if report.job.status == "failed":
-            raise job_error(job_id, report.job.error_message or "")
-        return report
-
-    def _follow(self, job_id: int, on_outcome: Callable[[LessonOutcome], None]) -> JobReport:
-        count = 0
-        while True:
-            report = self.execute(ReadJob(job_id=job_id))
-            for outcome in report.outcomes[count:]:
-                on_outcome(outcome)
-            if report.job.completed_at is not None:
-                return report
-            count = len(report.outcomes)
-            time.sleep(POLL_SECONDS)
-
-    def _cancel(self, job_id: int) -> None:
-        """Waits until the job has ended, so that the next job of the book can start."""
-        self.execute(CancelJob(job_id=job_id))
-        deadline = time.monotonic() + CANCEL_SECONDS
-        while self.execute(ReadJob(job_id=job_id)).job.completed_at is None and time.monotonic() < deadline:
-            time.sleep(POLL_SECONDS)
 
 
 def hand_over(settings: Settings, busy: DataFolderBusy, operation: Operation[Any, T]) -> T:
@@ -100,7 +23,7 @@ def hand_over(settings: Settings, busy: DataFolderBusy, operation: Operation[Any
 
 
 @contextmanager
-def operator_of(settings: Settings, busy: DataFolderBusy) -> Iterator[Operator]:
+def operator_of(settings: Settings, busy: DataFolderBusy) -> Iterator["Operator"]:
     """A client of the service that has the data folder. Raises `busy` when another command has it."""
     service = running_service(settings.data_dir)
     if service is None:
@@ -110,38 +33,7 @@ def operator_of(settings: Settings, busy: DataFolderBusy) -> Iterator[Operator]:
             f"The service that has the data folder is Bookwise {service.version}, this command is {__version__}.",
             advice="Restart the service with the same version.",
         )
-    headers = {"Authorization": f"Bearer {service.secret}", "Content-Type": "application/json"}
-    with httpx2.Client(base_url=service.url, headers=headers, timeout=TIMEOUT, trust_env=False) as client:
-        yield Operator(client)
+    from bookwise.operations.operator import open_operator  # loads httpx2 and pydantic: 0.2 s, only beside a service
 
-
-def _error_of(response: httpx2.Response) -> BookwiseError:
-    try:
-        problem: dict[str, Any] = response.json()
-    except ValueError:
-        problem = {}
-    message = problem.get("detail") or f"The running service responded with status {response.status_code}."
-    return _error(problem.get("code", ""), message, advice=problem.get("advice", ""), reason=problem.get("reason", ""))
-
-
-def job_error(job_id: int, message: str) -> BookwiseError:
-    """The error that a command running the job itself would have raised."""
-    code, separator, detail = message.partition(": ")
-    if separator and code in _error_types(BookwiseError):
-        return _error(code, detail, advice=f"`bookwise jobs {job_id}` shows what was done.")
-    return Conflict(f"Job {job_id} has failed: {message}.", advice="Start the ingestion again to continue.")
-
-
-def _error(code: str, message: str, *, advice: str, reason: str = "") -> BookwiseError:
-    kind = _error_types(BookwiseError).get(code, Unavailable)
-    if issubclass(kind, BadLesson | ModelUnavailable):
-        return kind(reason, message, advice=advice)
-    return kind(message, advice=advice)
-
-
-def _error_types(kind: type[BookwiseError]) -> dict[str, type[BookwiseError]]:
-    """Every error class by its code."""
-    types = {kind.__new__(kind).code: kind}
-    for child in kind.__subclasses__():
-        types |= _error_types(child)
-    return types
+    with open_operator(service.url, secret=service.secret) as operator:
+        yield operator

@@ -48,7 +48,7 @@ def ask_confidence(scores: Sequence[float], min_relevance: float = MIN_RELEVANCE
 def module_names(book: Book | None) -> frozenset[str]:
     """The modules and aliases to filter by; the default book's without a book. Empty when the book lists none."""
     if book is not None:
-        return frozenset(name for module in book.modules for name in (module.name, *module.aliases))
+        return book.module_names
     from bookwise.ingestion.discovery.profile import ROBOTICS_MODULES  # 30 ms, only for a Query with a module
 
     return frozenset(name for module in ROBOTICS_MODULES for name in (module.name, *module.aliases))

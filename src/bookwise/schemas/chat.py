@@ -46,8 +46,8 @@ from bookwise.schemas.wire import (
     iso,
     new_id,
     now,
-    shortened,
 )
+from bookwise.text.shorten import shortened
 
 DISPLAY_MAX = 500
 METADATA_MAX = 4_000

@@ -1,6 +1,5 @@
 """Field types of the public JSON objects: times, ids, similarities; and how an object carries its examples."""
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeAlias
@@ -40,14 +39,6 @@ def now() -> datetime:
 def iso(moment: datetime) -> str:
     """The time in UTC, with milliseconds and a Z: 2025-12-17T14:23:45.123Z."""
     return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def shortened(text: str, limit: int) -> str:
-    """The text if it fits, else its beginning, cut after a word, with an ellipsis."""
-    if len(text) <= limit:
-        return text
-    whole_words = re.sub(r"\S+\Z", "", text[:limit]).rstrip()
-    return f"{whole_words or text[: limit - 1]}…"
 
 
 def _session_id(value: Any) -> str:

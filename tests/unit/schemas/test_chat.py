@@ -20,7 +20,8 @@ from bookwise.schemas.chat import (
     RetrievalReport,
     Source,
 )
-from bookwise.schemas.wire import iso, shortened
+from bookwise.schemas.wire import iso
+from bookwise.text.shorten import shortened
 from tests.support.answers import (
     MADE,
     THREAD_ID,

@@ -1,5 +1,7 @@
 """The default embedder: all-MiniLM-L6-v2 on onnxruntime, in process, with no key and no network."""
 
+from __future__ import annotations
+
 import hashlib
 import importlib.util
 import os
@@ -10,13 +12,16 @@ from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.to_thread
 
 from bookwise.domain.books import Calibration, EmbedderFacts, Vector
 from bookwise.domain.errors import EmbedderUnavailable, MissingModel
+
+if TYPE_CHECKING:
+    from bookwise.adapters.embedders.onnx_session import OnnxSession
 
 NAME = "all-MiniLM-L6-v2"
 SIZE = 384
@@ -81,6 +86,12 @@ def _write_atomically(target: Path, content: bytes) -> None:
     Path(handle.name).replace(target)
 
 
+def _session_type() -> type[OnnxSession]:
+    from bookwise.adapters.embedders.onnx_session import OnnxSession  # loads onnxruntime and numpy: 0.15 s
+
+    return OnnxSession
+
+
 class MiniLM:
     """Embeds one text per run on a shared single-threaded session: as fast as batches, and a vector never depends on
     other texts. The model is loaded at first use."""
@@ -100,15 +111,11 @@ class MiniLM:
         self._loading: Thread | None = None
 
     @cached_property
-    def _session(self) -> Any:
-        import onnxruntime  # loads the runtime: 0.15 s
-
+    def _session(self) -> OnnxSession:
+        session_type = _session_type()
         graph = built_graph(model_folder(self._model_dir), self._cache)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.enable_cpu_mem_arena = False
         try:
-            return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+            return session_type(graph)
         except Exception as error:
             raise MissingModel(
                 f"{graph} cannot be loaded: {error}", advice=f"Delete {graph}. It is built again at the next start."
@@ -133,15 +140,12 @@ class MiniLM:
 
     @cached_property
     def _run(self) -> Callable[[str], Any]:
-        import numpy as np  # loads numpy: 0.1 s
-
         if self._loading is not None:
             self._loading.join()
         session, tokenizer = self._session, self._tokenizer
 
         def run(text: str) -> Any:
-            ids = np.array([tokenizer.encode(text).ids], dtype=np.int64)
-            return session.run(None, {"input_ids": ids})[0][0]
+            return session.run(tokenizer.encode(text).ids)
 
         return run
 
@@ -154,8 +158,7 @@ class MiniLM:
 
         Creating a session releases the interpreter lock; the other steps need it, and so does opening an index.
         """
-        import onnxruntime  # noqa: F401 - loads the runtime: 0.15 s
-
+        _session_type()
         started = Event()
 
         def create_session() -> None:

@@ -1,7 +1,7 @@
-"""Settings → App: the only module that creates adapters.
+"""Settings → App: the only package that creates adapters.
 
-Adapters are imported inside the functions that open them, so that a command loads only what it uses: SQLAlchemy takes
-0.2 s, onnxruntime 0.1 s, the OpenAI client 0.7 s.
+Each module of the package loads one heavy library, and is imported by the function that needs it. So a command loads
+only what it uses: SQLAlchemy takes 0.2 s, onnxruntime 0.1 s, the OpenAI client 0.7 s.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING
 
 from bookwise.adapters.collection_guard import CollectionGuard, GuardedCatalogReader
 from bookwise.adapters.data_folder import lock_data_folder
+from bookwise.adapters.embedders.hashing import HashingEmbedder
 from bookwise.adapters.qdrant.collections import collections_of, index_ids, index_name
+from bookwise.adapters.sql.address import sqlite_url
 from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
 from bookwise.domain.errors import DataFolderBusy, Misconfigured
 from bookwise.retrieval.search import SearchKit
@@ -25,16 +27,9 @@ from bookwise.settings import Settings
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
-    from pydantic import SecretStr
-
-    from bookwise.adapters.embedders.service import EmbeddingTimeouts
-    from bookwise.adapters.openai.client import ModelClient
-    from bookwise.adapters.sql.database import Database
     from bookwise.answering.ask import AskKit
-    from bookwise.domain.answers import EngineName
     from bookwise.ingestion.pipeline import IngestionKit
     from bookwise.ports import (
-        Answerer,
         Catalog,
         CatalogReader,
         Embedder,
@@ -43,7 +38,6 @@ if TYPE_CHECKING:
         KeyStore,
         LessonIndex,
         ResponseStore,
-        Rewriter,
         ThreadStore,
         VectorCache,
     )
@@ -100,14 +94,7 @@ async def open_app(
     queued or running are marked as failed, unless `take_over_jobs` is set. Raises `DataFolderBusy` while another
     process has the data folder.
     """
-    from bookwise.adapters.sql.database import open_database
-    from bookwise.adapters.sql.guarded_catalog import GuardedCatalog
-    from bookwise.adapters.sql.jobs import SqlJobs
-    from bookwise.adapters.sql.journal import SqlJournal
-    from bookwise.adapters.sql.keys import SqlKeys
-    from bookwise.adapters.sql.responses import SqlResponses
-    from bookwise.adapters.sql.threads import SqlThreads
-    from bookwise.adapters.sql.vectors import SqlVectorCache
+    from bookwise.wiring.stores import open_stores  # loads SQLAlchemy: 0.2 s
 
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_data_folder(settings.data_dir))
@@ -115,26 +102,25 @@ async def open_app(
             embedder = await stack.enter_async_context(open_embedder(settings))
         if index is None:
             index = await stack.enter_async_context(_open_index(settings, embedder))
-        database = await stack.enter_async_context(open_database(database_url(settings)))
-        jobs = SqlJobs(database, holder=index.id)
+        stores = await stack.enter_async_context(open_stores(database_url(settings)))
+        jobs = stores.jobs(index.id)
         if not take_over_jobs:
             await jobs.interrupt_running()
         yield App(
             settings=settings,
             embedder=embedder,
-            vectors=SqlVectorCache(database),
+            vectors=stores.vectors(),
             index=index,
-            catalog=GuardedCatalog(
-                database,
-                index_id=index.id,
+            catalog=stores.guarded_catalog(
+                index.id,
                 exclusive=settings.database_url is None,
-                guard=_guard(settings, embedder, partial(_sql_catalog, database)),
+                guard=_guard(settings, embedder, stores.catalog),
             ),
             jobs=jobs,
-            threads=SqlThreads(database),
-            keys=SqlKeys(database),
-            responses=SqlResponses(database),
-            journal=SqlJournal(database),
+            threads=stores.threads(),
+            keys=stores.keys(),
+            responses=stores.responses(),
+            journal=stores.journal(),
         )
 
 
@@ -154,21 +140,20 @@ async def open_catalog(settings: Settings) -> AsyncIterator[CatalogKit]:
 
     When no process has it, jobs that were left queued or running are marked as failed, as `open_app` does.
     """
-    from bookwise.adapters.sql.database import open_database  # loads SQLAlchemy: 0.2 s
-    from bookwise.adapters.sql.jobs import SqlJobs
+    from bookwise.wiring.catalog_stores import open_catalog_stores  # loads SQLAlchemy: 0.2 s
 
     indexes = index_ids(settings.data_dir / INDEX_FOLDER)
     async with AsyncExitStack() as stack:
         is_locked = _lock_or_read(settings, stack)
-        database = await stack.enter_async_context(open_database(database_url(settings)))
+        stores = await stack.enter_async_context(open_catalog_stores(database_url(settings)))
         if is_locked:
             for index_id in indexes.values():
-                await SqlJobs(database, holder=index_id).interrupt_running()
+                await stores.jobs(index_id).interrupt_running()
         yield CatalogKit(
             settings=settings,
-            catalog=_sql_catalog(database, ""),
-            indexes={name: _sql_catalog(database, index_id) for name, index_id in indexes.items()},
-            jobs=SqlJobs(database),
+            catalog=stores.catalog(""),
+            indexes={name: stores.catalog(index_id) for name, index_id in indexes.items()},
+            jobs=stores.jobs(),
         )
 
 
@@ -203,66 +188,11 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
         yield app.search_kit
 
 
-@asynccontextmanager
-async def open_answers(settings: Settings, search: SearchKit) -> AsyncIterator[AskKit]:
+def open_answers(settings: Settings, search: SearchKit) -> AbstractAsyncContextManager[AskKit]:
     """What an answer needs, with the configured engines. No model is called yet."""
-    from bookwise.answering.ask import AskKit
-    from bookwise.answering.extractive.answerer import ExtractiveAnswerer
+    from bookwise.wiring.answers import open_ask_kit  # loads the answer pipeline: 0.1 s
 
-    engines: dict[EngineName, Answerer] = {"extractive": ExtractiveAnswerer()}
-    rewriter: Rewriter | None = None
-    async with AsyncExitStack() as stack:
-        if settings.openai_api_key is not None and settings.engine != "extractive":
-            model = await stack.enter_async_context(_open_model(settings))
-            engines |= _model_engines(model)
-            rewriter = _rewriter(model)
-        yield AskKit(
-            search=search,
-            engines=engines,
-            engine=_engine(settings),
-            rewriter=rewriter,
-            unsupported=settings.unsupported,
-            temperature=settings.temperature or 0.0,
-            max_tokens=settings.max_tokens,
-            max_turns=settings.agent_max_turns,
-            timeout_seconds=settings.answer_timeout_seconds,
-        )
-
-
-def _engine(settings: Settings) -> EngineName:
-    if settings.engine == "auto":
-        return "direct" if settings.openai_api_key is not None else "extractive"
-    if settings.engine != "extractive" and settings.openai_api_key is None:
-        raise Misconfigured(
-            f"BOOKWISE_ENGINE={settings.engine} needs OPENAI_API_KEY, which is not set.",
-            advice="Set OPENAI_API_KEY, or answer without a model: BOOKWISE_ENGINE=extractive.",
-        )
-    return settings.engine
-
-
-def _open_model(settings: Settings) -> ModelClient:
-    from bookwise.adapters.openai.packages import require_packages
-
-    require_packages()
-    from bookwise.adapters.openai.client import ModelClient  # loads openai: 0.6 s
-
-    key = _require_key(settings.openai_api_key, "OPENAI_API_KEY", f"BOOKWISE_ENGINE={settings.engine}")
-    return ModelClient(key, base_url=settings.openai_base_url, model=settings.openai_model)
-
-
-def _model_engines(model: ModelClient) -> dict[EngineName, Answerer]:
-    from bookwise.adapters.openai.agent import AgentAnswerer
-    from bookwise.adapters.openai.direct import DirectAnswerer
-    from bookwise.answering.guardrails import injection, leak
-
-    agent = AgentAnswerer(model, input_check=injection, output_check=leak)
-    return {"direct": DirectAnswerer(model), "agent": agent}
-
-
-def _rewriter(model: ModelClient) -> Rewriter:
-    from bookwise.adapters.openai.direct import ModelRewriter
-
-    return ModelRewriter(model)
+    return open_ask_kit(settings, search)
 
 
 def _open_index(settings: Settings, embedder: Embedder) -> AbstractAsyncContextManager[LessonIndex]:
@@ -272,7 +202,7 @@ def _open_index(settings: Settings, embedder: Embedder) -> AbstractAsyncContextM
             "QDRANT_URL is set, but this version of Bookwise keeps its index in the data folder only.",
             advice="Unset QDRANT_URL.",
         )
-    from bookwise.adapters.qdrant.embedded import open_index
+    from bookwise.adapters.qdrant.embedded import open_index  # loads the vector index: 11 ms
 
     return open_index(index_folder(settings, embedder.facts.fingerprint), size=embedder.facts.size)
 
@@ -290,12 +220,6 @@ def _guard(settings: Settings, embedder: Embedder, open_catalog: Callable[[str],
     return CollectionGuard(configured, others)
 
 
-def _sql_catalog(database: Database, index_id: str) -> Catalog:
-    from bookwise.adapters.sql.catalog import SqlCatalog  # loads SQLAlchemy: 0.2 s
-
-    return SqlCatalog(database, index_id=index_id, exclusive=False)
-
-
 def _sqlite_reader(settings: Settings, index_id: str) -> SqliteCatalogReader:
     return SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index_id)
 
@@ -304,8 +228,6 @@ def database_url(settings: Settings) -> str:
     """The configured database, or the SQLite file in the data folder."""
     if settings.database_url is not None:
         return settings.database_url.get_secret_value()
-    from bookwise.adapters.sql.address import sqlite_url
-
     return sqlite_url((settings.data_dir / DATABASE_FILE).absolute())
 
 
@@ -314,7 +236,7 @@ async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIte
     """The configured embedder. No model is loaded and no service called yet. `inline`: one question at a time."""
     match settings.embedder:
         case "minilm":
-            from bookwise.adapters.embedders.minilm import MiniLM
+            from bookwise.adapters.embedders.minilm import MiniLM  # loads anyio and thread pools: 10 ms
 
             yield MiniLM(
                 cache=settings.cache_folder,
@@ -323,44 +245,12 @@ async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIte
                 inline=inline,
             )
         case "hashing":
-            from bookwise.adapters.embedders.hashing import HashingEmbedder
-
             yield HashingEmbedder()
-        case "openai":
-            from bookwise.adapters.embedders.openai import OpenAIEmbedder
+        case "openai" | "cohere":
+            from bookwise.wiring.embedders import service_embedder  # loads httpx2 and pydantic: 0.3 s
 
-            async with OpenAIEmbedder(
-                _require_key(settings.openai_api_key, "OPENAI_API_KEY", "BOOKWISE_EMBEDDER=openai"),
-                base_url=settings.openai_base_url,
-                model=settings.openai_embedding_model,
-                timeouts=_embedding_timeouts(settings),
-            ) as openai:
-                yield openai
-        case "cohere":
-            from bookwise.adapters.embedders.cohere import CohereEmbedder
-
-            async with CohereEmbedder(
-                _require_key(settings.cohere_api_key, "COHERE_API_KEY", "BOOKWISE_EMBEDDER=cohere"),
-                base_url=settings.cohere_base_url,
-                model=settings.cohere_model,
-                timeouts=_embedding_timeouts(settings),
-            ) as cohere:
-                yield cohere
-
-
-def _require_key(key: SecretStr | None, name: str, setting: str) -> SecretStr:
-    if key is None:
-        raise Misconfigured(
-            f"{setting} needs {name}, which is not set.",
-            advice=f"Set {name}, or use BOOKWISE_EMBEDDER=minilm and BOOKWISE_ENGINE=extractive, which need no key.",
-        )
-    return key
-
-
-def _embedding_timeouts(settings: Settings) -> EmbeddingTimeouts:
-    from bookwise.adapters.embedders.service import EmbeddingTimeouts
-
-    return EmbeddingTimeouts(deadline=settings.embed_timeout_seconds)
+            async with service_embedder(settings) as embedder:
+                yield embedder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -375,7 +265,7 @@ async def local_copy(source: str, settings: Settings, *, on_page: OnPage | None 
     """The folder itself, or a local mirror of the site at this URL."""
     if "://" not in source:
         return LocalCopy(root=Path(source))
-    from bookwise.adapters.site import SiteOptions, mirror
+    from bookwise.adapters.site import SiteOptions, mirror  # loads httpx2: 0.1 s
 
     options = SiteOptions(allow_private=settings.site_allow_private, max_pages=settings.site_max_pages)
     folder = settings.data_dir / "sites" / hashlib.sha256(source.encode()).hexdigest()[:16]

@@ -1,0 +1,22 @@
+"""An ONNX file → a session that turns token ids into a vector. Loads onnxruntime and numpy."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+
+
+class OnnxSession:
+    """A model on one thread of the CPU."""
+
+    def __init__(self, graph: Path) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        options.enable_cpu_mem_arena = False
+        self._session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+
+    def run(self, ids: Sequence[int]) -> Any:
+        """The vector of one text, as a numpy array."""
+        return self._session.run(None, {"input_ids": np.array([ids], dtype=np.int64)})[0][0]

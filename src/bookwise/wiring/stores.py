@@ -1,0 +1,45 @@
+"""A database URL → all SQL stores of Bookwise. Loads SQLAlchemy."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from bookwise.adapters.collection_guard import CollectionGuard
+from bookwise.adapters.sql.database import open_database
+from bookwise.adapters.sql.guarded_catalog import GuardedCatalog
+from bookwise.adapters.sql.journal import SqlJournal
+from bookwise.adapters.sql.keys import SqlKeys
+from bookwise.adapters.sql.responses import SqlResponses
+from bookwise.adapters.sql.threads import SqlThreads
+from bookwise.adapters.sql.vectors import SqlVectorCache
+from bookwise.wiring.catalog_stores import CatalogStores
+
+
+@dataclass(frozen=True, slots=True)
+class Stores(CatalogStores):
+    """All stores in one open database."""
+
+    def guarded_catalog(self, index_id: str, *, exclusive: bool, guard: CollectionGuard) -> GuardedCatalog:
+        return GuardedCatalog(self.database, index_id=index_id, exclusive=exclusive, guard=guard)
+
+    def journal(self) -> SqlJournal:
+        return SqlJournal(self.database)
+
+    def keys(self) -> SqlKeys:
+        return SqlKeys(self.database)
+
+    def responses(self) -> SqlResponses:
+        return SqlResponses(self.database)
+
+    def threads(self) -> SqlThreads:
+        return SqlThreads(self.database)
+
+    def vectors(self) -> SqlVectorCache:
+        return SqlVectorCache(self.database)
+
+
+@asynccontextmanager
+async def open_stores(url: str) -> AsyncIterator[Stores]:
+    """The stores in the database at `url`, migrated to the newest version; closed at the end of the block."""
+    async with open_database(url) as database:
+        yield Stores(database)
