@@ -20,6 +20,7 @@ from bookwise.domain.errors import BookwiseError, DataFolderBusy, InvalidInput, 
 from bookwise.domain.threads import ThreadMessage
 from bookwise.schemas.ask import AgentResponse
 from bookwise.settings import Settings
+from tests.support.copies import copy_folder
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import chunk, says, stream
 from tests.support.serve_process import serving
@@ -30,9 +31,17 @@ pytestmark = pytest.mark.anyio
 HEAVY = {"onnxruntime", "sqlalchemy", "openai", "agents", "rich", "pydantic", "numpy", "anyio", "httpx2", "typer"}
 
 
+@pytest.fixture(scope="session")
+def ingested_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder with the book, ingested once; every test gets a copy."""
+    folder = tmp_path_factory.mktemp("ingested")
+    anyio.run(shelve, folder / "data", folder / "book")
+    return folder / "data"
+
+
 @pytest.fixture
-async def shelved(tmp_path: Path) -> Settings:
-    return await shelve(tmp_path / "data", tmp_path / "book")
+def shelved(tmp_path: Path, ingested_book: Path) -> Settings:
+    return Settings(data_dir=copy_folder(ingested_book, tmp_path / "data"), embedder="hashing")
 
 
 def test_importing_bookwise_loads_nothing_heavy() -> None:
@@ -72,16 +81,17 @@ async def test_an_answer_cites_the_lesson_that_gives_it(shelved: Settings) -> No
     assert 0 < response.retrieval_time_ms <= response.total_time_ms
 
 
-def test_ask_waits_for_the_answer_and_may_be_called_again(tmp_path: Path) -> None:
-    settings = anyio.run(shelve, tmp_path / "data", tmp_path / "book")
-    assert TOPIC in bookwise.ask(ASKS_TOPIC, settings=settings).answer
-    with lock_data_folder(settings.data_dir):
+def test_ask_waits_for_the_answer_and_may_be_called_again(shelved: Settings) -> None:
+    assert TOPIC in bookwise.ask(ASKS_TOPIC, settings=shelved).answer
+    with lock_data_folder(shelved.data_dir):
         pass  # nobody holds the folder between two questions
-    assert SERVICE in bookwise.ask(ASKS_SERVICE, settings=settings).answer
+    assert SERVICE in bookwise.ask(ASKS_SERVICE, settings=shelved).answer
 
 
-def test_ask_finds_its_settings_in_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = anyio.run(shelve, tmp_path / "data", tmp_path / "book").data_dir
+def test_ask_finds_its_settings_in_the_environment(
+    tmp_path: Path, shelved: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = shelved.data_dir
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
     assert TOPIC in bookwise.ask(ASKS_TOPIC, data_dir=str(data)).answer
@@ -211,11 +221,10 @@ async def test_turns_before_the_newest_agent_max_turns_are_not_read(shelved: Set
     assert beyond.context.query == FOLLOW_UP
 
 
-async def test_a_query_is_a_question_with_its_module_and_its_number_of_passages(tmp_path: Path) -> None:
-    settings = await shelve(tmp_path / "data", tmp_path / "book")
-    response = await bookwise.ask_async(bookwise.Query(text=ASKS_TOPIC, top_k=4), settings=settings)
+async def test_a_query_is_a_question_with_its_module_and_its_number_of_passages(shelved: Settings) -> None:
+    response = await bookwise.ask_async(bookwise.Query(text=ASKS_TOPIC, top_k=4), settings=shelved)
     assert (response.query, response.outcome, response.retrieval_count) == (ASKS_TOPIC, "answered", 4)
-    narrow = await bookwise.ask_async(bookwise.Query(text=ASKS_TOPIC, module_filter="vla"), settings=settings)
+    narrow = await bookwise.ask_async(bookwise.Query(text=ASKS_TOPIC, module_filter="vla"), settings=shelved)
     assert (narrow.outcome, narrow.reason) == ("refused", "nothing-found")
 
 
@@ -267,20 +276,18 @@ async def test_a_response_is_shown_with_its_sources(shelved: Settings) -> None:
     assert response.context.format_for_agent().startswith("[1] Source: topics.md\n")
 
 
-def test_the_retrieval_tool_finds_passages(tmp_path: Path) -> None:
-    settings = anyio.run(shelve, tmp_path / "data", tmp_path / "book")
-    context = bookwise.retrieve_documentation(ASKS_TOPIC, 2, settings=settings)
+def test_the_retrieval_tool_finds_passages(shelved: Settings) -> None:
+    context = bookwise.retrieve_documentation(ASKS_TOPIC, 2, settings=shelved)
     assert isinstance(context, bookwise.RetrievalContext)
     assert (context.query, len(context.chunks), context.chunks[0].page_title) == (ASKS_TOPIC, 2, "Topics")
     assert context.query_time_ms > 0
-    assert bookwise.retrieve_documentation(ASKS_TOPIC, 5, 0.99, settings=settings).total_found <= 1
+    assert bookwise.retrieve_documentation(ASKS_TOPIC, 5, 0.99, settings=shelved).total_found <= 1
     with pytest.raises(InvalidInput, match="top_k is 21"):
-        bookwise.retrieve_documentation(ASKS_TOPIC, 21, settings=settings)
+        bookwise.retrieve_documentation(ASKS_TOPIC, 21, settings=shelved)
 
 
-def test_the_retrieval_tool_answers_a_model_in_json(tmp_path: Path) -> None:
-    settings = anyio.run(shelve, tmp_path / "data", tmp_path / "book")
-    found = json.loads(bookwise.execute_retrieval_tool(ASKS_TOPIC, top_k=2, settings=settings))
+def test_the_retrieval_tool_answers_a_model_in_json(shelved: Settings) -> None:
+    found = json.loads(bookwise.execute_retrieval_tool(ASKS_TOPIC, top_k=2, settings=shelved))
     assert (found["total_results"], found["query"]) == (2, ASKS_TOPIC)
     first = found["results"][0]
     assert (first["page_title"], first["source_url"], first["rank"]) == ("Topics", "topics.md", 1)
@@ -300,22 +307,20 @@ def test_the_retrieval_tool_answers_a_model_in_json(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_arguments_of_the_tool_are_an_error_for_the_model(
-    tmp_path: Path, arguments: dict[str, Any], said: str
+    shelved: Settings, arguments: dict[str, Any], said: str
 ) -> None:
-    settings = anyio.run(shelve, tmp_path / "data", tmp_path / "book")
-    error = json.loads(bookwise.execute_retrieval_tool(**{"query": ASKS_TOPIC, **arguments}, settings=settings))
+    error = json.loads(bookwise.execute_retrieval_tool(**{"query": ASKS_TOPIC, **arguments}, settings=shelved))
     assert set(error) == {"error", "query"}
     assert said in error["error"]
     asked = arguments.get("query", ASKS_TOPIC)
     assert error["query"] == (f"{asked[:200]}…" if len(str(asked)) > 200 else asked if isinstance(asked, str) else "")
 
 
-def test_other_failures_of_the_tool_are_raised(tmp_path: Path) -> None:
-    settings = anyio.run(shelve, tmp_path / "data", tmp_path / "book")
+def test_other_failures_of_the_tool_are_raised(shelved: Settings) -> None:
     with pytest.raises(NotFound, match="ghost"):
-        bookwise.execute_retrieval_tool(ASKS_TOPIC, book="ghost", settings=settings)
-    with lock_data_folder(settings.data_dir), pytest.raises(DataFolderBusy):
-        bookwise.execute_retrieval_tool(ASKS_TOPIC, settings=settings)
+        bookwise.execute_retrieval_tool(ASKS_TOPIC, book="ghost", settings=shelved)
+    with lock_data_folder(shelved.data_dir), pytest.raises(DataFolderBusy):
+        bookwise.execute_retrieval_tool(ASKS_TOPIC, settings=shelved)
 
 
 async def test_inside_an_event_loop_the_tool_names_what_to_do(shelved: Settings) -> None:
@@ -325,14 +330,13 @@ async def test_inside_an_event_loop_the_tool_names_what_to_do(shelved: Settings)
 
 
 @pytest.mark.slow
-async def test_beside_a_running_service_the_service_answers(tmp_path: Path) -> None:
-    settings = await shelve(tmp_path / "data", tmp_path / "book")
-    alone = await bookwise.ask_async(FOLLOW_UP, settings=settings, history=TURNS)
-    async with serving(settings.data_dir, BOOKWISE_EMBEDDER="hashing"):
-        beside = await bookwise.ask_async(FOLLOW_UP, settings=settings, history=TURNS)
-        found = await anyio.to_thread.run_sync(lambda: bookwise.retrieve_documentation(ASKS_TOPIC, settings=settings))
+async def test_beside_a_running_service_the_service_answers(shelved: Settings) -> None:
+    alone = await bookwise.ask_async(FOLLOW_UP, settings=shelved, history=TURNS)
+    async with serving(shelved.data_dir, BOOKWISE_EMBEDDER="hashing"):
+        beside = await bookwise.ask_async(FOLLOW_UP, settings=shelved, history=TURNS)
+        found = await anyio.to_thread.run_sync(lambda: bookwise.retrieve_documentation(ASKS_TOPIC, settings=shelved))
         with pytest.raises(NotFound, match="ghost"):
-            await bookwise.ask_async(ASKS_TOPIC, book="ghost", settings=settings)
+            await bookwise.ask_async(ASKS_TOPIC, book="ghost", settings=shelved)
     assert (beside.answer, beside.sources, beside.confidence) == (alone.answer, alone.sources, alone.confidence)
     assert beside.context is not None
     assert alone.context is not None

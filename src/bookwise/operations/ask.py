@@ -60,17 +60,25 @@ class AskBook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetrievePassages:
-    """Runs the retrieval tool on one book: the passages found, best first."""
+    """Runs the retrieval tool on one book: the passages found, best first. Wrong arguments raise `InvalidInput` before
+    anything is opened."""
 
     query: str
     top_k: int
     similarity_threshold: float
     book: str | None
 
+    def __post_init__(self) -> None:
+        _ = self._arguments
+
+    @property
+    def _arguments(self) -> ToolArguments:
+        return ToolArguments(query=self.query, top_k=self.top_k, similarity_threshold=self.similarity_threshold)
+
     async def run(self, kit: SearchKit) -> tuple[Passage, ...]:
         from bookwise.answering.evidence.retrieve import EvidenceSearch  # 30 ms, while the embedding model loads
 
-        arguments = ToolArguments(query=self.query, top_k=self.top_k, similarity_threshold=self.similarity_threshold)
+        arguments = self._arguments
         book_id = (await book_for(kit.catalog, self.book)).id
         question = Question(text=arguments.query, book_id=book_id, top_k=arguments.top_k)
         return await run_retrieval_tool(arguments, EvidenceSearch(question=question, kit=kit).retrieve)
