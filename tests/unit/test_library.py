@@ -26,7 +26,7 @@ from tests.support.scripted_model import chunk, says, stream
 from tests.support.serve_process import serving
 from tests.support.small_books import ASKS_NOTHING, ASKS_SERVICE, ASKS_TOPIC, MODULES, SERVICE, TOPIC, shelve
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # every call opens a data folder: 0.2 s
 
 HEAVY = {"onnxruntime", "sqlalchemy", "openai", "agents", "rich", "pydantic", "numpy", "anyio", "httpx2", "typer"}
 

@@ -16,7 +16,7 @@ from tests.support.scripted_http import scripted
 from tests.support.scripted_model import chunk, stream
 from tests.support.small_book import BOOK, asking_app, question, settings_for
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # every test opens a data folder: 0.2 s
 
 VALVE = "When does the irrigation valve open?"
 

@@ -15,7 +15,7 @@ from tests.support.scripted_http import Reply, Server, scripted
 from tests.support.scripted_model import chunk, message, refuses, says, searches, stream
 from tests.support.small_book import answer_of, asking_app, events_of, question, settings_for
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # every test opens a data folder: 0.2 s
 
 VALVE = "When does the irrigation valve open?"
 TRUE = "The irrigation valve opens when the soil moisture stays below 30 percent for ten minutes."

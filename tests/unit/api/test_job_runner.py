@@ -24,7 +24,7 @@ from bookwise.wiring import App
 from tests.support.apps import found, hashing_app, ingested, write_book
 from tests.support.gated_embedder import GatedEmbedder
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]  # every call opens a data folder: 0.2 s
 
 LESSONS = {
     f"lesson-{n:03}.md": f"# Lesson {n}\n\nJoint number {n} bends as far as wire number {n}.\n" for n in range(150)

@@ -75,6 +75,7 @@ def test_a_header_can_ask_as_well() -> None:
     assert not forbids_indexing("")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece",
     [
