@@ -1,4 +1,4 @@
-"""Chunks of one section → its whole text: what chunking repeated between two chunks stands once."""
+"""A chunk → the text of its section: the overlap of two chunks is shown once."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -8,9 +8,11 @@ from bookwise.ports import LessonIndex
 _SHORTEST_OVERLAP = 20  #: characters; fewer could be equal by chance
 _LONGEST_OVERLAP = 1_500
 
+NEIGHBOURS_READ = 6  #: chunks read before and after; a section of more than 13 chunks is far too long to be shown whole
+
 
 async def section_text(chunk: Chunk, index: LessonIndex) -> str:
-    """The whole section that a chunk belongs to, as Markdown."""
+    """The section that a chunk belongs to, as Markdown; of a very long one, the part around the chunk."""
     before = [other async for other in _walk(chunk, index, forward=False)]
     after = [other async for other in _walk(chunk, index, forward=True)]
     return join_chunks([*reversed(before), chunk, *after])
@@ -26,10 +28,13 @@ def join_chunks(chunks: Sequence[Chunk]) -> str:
 
 async def _walk(chunk: Chunk, index: LessonIndex, *, forward: bool) -> AsyncIterator[Chunk]:
     """The chunks of the same section before or after this one, the nearest first."""
-    other = await _neighbour(chunk, chunk.next_id if forward else chunk.prev_id, index)
-    while other is not None and _same_section(other, chunk):
+    last = chunk
+    for _ in range(NEIGHBOURS_READ):
+        other = await _neighbour(last, last.next_id if forward else last.prev_id, index)
+        if other is None or not _same_section(other, chunk):
+            return
         yield other
-        other = await _neighbour(other, other.next_id if forward else other.prev_id, index)
+        last = other
 
 
 async def _neighbour(chunk: Chunk, chunk_id: str | None, index: LessonIndex) -> Chunk | None:

@@ -8,12 +8,12 @@ import pytest
 from bookwise.domain.books import Chunk
 from bookwise.ingestion.chunk import ChunkOptions
 from bookwise.ports import LessonIndex
-from bookwise.retrieval.sections import section_text
+from bookwise.retrieval.sections import NEIGHBOURS_READ, section_text
 from tests.support.builders import chunks_of, lesson, section
 
 pytestmark = pytest.mark.anyio
 
-SENTENCES = [f"Sentence number {number} says something about dough and water." for number in range(60)]
+SENTENCES = [f"Sentence number {number} says something about dough and water." for number in range(30)]
 BODY = " ".join(SENTENCES)
 
 
@@ -62,3 +62,12 @@ async def test_another_revision_of_the_lesson_is_never_mixed_in() -> None:
 async def test_a_chunk_whose_neighbours_are_gone_stands_alone() -> None:
     chunk = dough()[2]
     assert await read(chunk) == chunk.text
+
+
+async def test_of_a_section_without_end_only_the_part_around_the_chunk_is_read() -> None:
+    endless = " ".join(f"Sentence number {number} says something about dough." for number in range(2_000))
+    chunks = chunks_of(lesson(section("Dough", endless)), options=ChunkOptions(target=100, limit=150))
+    middle = chunks[len(chunks) // 2]
+    text = await read(middle, *chunks)
+    assert middle.text in text
+    assert len(text) < 2 * (2 * NEIGHBOURS_READ + 1) * len(middle.text) < len(endless)

@@ -21,7 +21,7 @@ COVERAGE_WEIGHT = 0.1
 HEADING_WEIGHT = 0.1
 FURNITURE_PENALTY = 0.2
 CLOSENESS_WEIGHT = 0.4  #: of the cosine between the question and the likeliest sentence
-CLOSENESS_SECTIONS = 4  #: at most so many are compared by it: every sentence takes time
+CLOSENESS_SECTIONS = 4  #: maximum number of sections compared by it: every sentence costs an embedding
 CLOSENESS_WITHIN = 0.25  #: a section further below the first could hardly overtake it
 SENTENCE_CHARACTERS = 100  #: a longer sentence is cut: 200 characters were no better and took twice as long
 
