@@ -170,6 +170,18 @@ async def test_word_statistics_leave_out_removed_chunks(reopen: Open, words: str
     assert await scores(index) == await scores(await reopen())
 
 
+async def test_word_statistics_count_a_chunk_once_that_was_staged_twice(reopen: Open) -> None:
+    async def scores(index: LessonIndex) -> dict[int, float]:
+        hits = await index.nearest(EAST, "topic messages", within=Filter(book_id="book"), limit=5)
+        return {hit.ref: round(hit.lexical, 4) for hit in hits}
+
+    index = await reopen()
+    topics = embedded(chunks("loops", "r1", "topic messages", OTHER, OTHER, OTHER), *[EAST] * 4)
+    for _ in range(5):
+        await index.stage(topics)
+    assert await scores(index) == await scores(await reopen())
+
+
 async def test_a_lesson_comes_back_whole_and_in_order(index: LessonIndex) -> None:
     lesson_chunks = chunks("loops", "r1", *(f"{TEXT} Number {n}." for n in range(30)))
     await index.stage(embedded(tuple(reversed(lesson_chunks)), *[EAST] * 30))

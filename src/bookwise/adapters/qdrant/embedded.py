@@ -49,6 +49,7 @@ class EmbeddedIndex:
         self._engine = shard.engine
         self._write_slot = anyio.CapacityLimiter(1)
         self._bm25 = qdrant.Bm25(qdrant.Bm25Config(k=lexical.SATURATION, avg_len=lexical.AVERAGE_WORDS))
+        self._has_stale_frequencies = False  #: the engine still counts chunks that were removed or replaced
         self._idf = lru_cache(maxsize=100_000)(self._query_idf)
         self._chunk_count = lru_cache(maxsize=1_000)(self._count_chunks)
         self._refresh_facts()
@@ -107,6 +108,7 @@ class EmbeddedIndex:
     def _stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
         for start in range(0, len(chunks), PAGE_SIZE):
             points = [self._point(embedded) for embedded in chunks[start : start + PAGE_SIZE]]
+            self._has_stale_frequencies |= bool(self._engine.retrieve([point.id for point in points], False, False))
             self._engine.update(qdrant.UpdateOperation.upsert_points(points))
         self._commit()
 
@@ -123,6 +125,7 @@ class EmbeddedIndex:
         selection = qdrant.Filter(must=conditions)
         count = self._engine.count(qdrant.CountRequest(filter=selection, exact=True))
         self._engine.update(qdrant.UpdateOperation.delete_points_by_filter(selection))
+        self._has_stale_frequencies |= bool(count)
         self._commit()
         return int(count)
 
@@ -216,10 +219,20 @@ class EmbeddedIndex:
                 limit=limit,
                 query=qdrant.Query.Nearest(terms, using=WORDS),
                 filter=selection,
-                params=_book_statistics(book_id),
+                params=self._book_statistics(book_id),
                 with_payload=False,
             )
         )
+
+    def _book_statistics(self, book_id: str) -> qdrant.SearchParams | None:
+        """Document frequencies from the stored chunks of one book.
+
+        None uses the engine's own frequencies, which is faster: 1.3 ms at 40,000 chunks. They are those of a book that
+        is alone in the shard, as long as no chunk was removed or replaced since the shard was opened.
+        """
+        if self._only_book == book_id and not self._has_stale_frequencies:
+            return None
+        return qdrant.SearchParams(idf=qdrant.IdfParams(corpus=filters.of_book(book_id)))
 
     def _scores(self, request: qdrant.QueryRequest) -> dict[int, float]:
         """Scores by reference. One query per call: the engine's batch call took 1.5 times as long here."""
@@ -242,7 +255,7 @@ class EmbeddedIndex:
             limit=1,
             query=qdrant.Query.Nearest(qdrant.SparseVector([term], [1.0]), using=WORDS),
             filter=filters.to_qdrant(Filter(book_id=book_id), only_book=self._only_book),
-            params=_book_statistics(book_id),
+            params=self._book_statistics(book_id),
             with_payload=False,
             with_vector=[WORDS],
         )
@@ -251,15 +264,6 @@ class EmbeddedIndex:
             return None
         weights = points[0].vector[WORDS]
         return lexical.term_idf(points[0].score, weights.values[weights.indices.index(term)])
-
-
-def _book_statistics(book_id: str) -> qdrant.SearchParams:
-    """Document frequencies from the stored chunks of one book.
-
-    Sent even if the book is alone in the shard: the engine's own frequencies include removed chunks until the shard is
-    opened again.
-    """
-    return qdrant.SearchParams(idf=qdrant.IdfParams(corpus=filters.of_book(book_id)))
 
 
 def _only(refs: list[int]) -> qdrant.Filter:
