@@ -180,17 +180,17 @@ async def test_a_refusal_of_the_language_model_is_a_refusal_in_every_field(tmp_p
         scripted(says(declines), says(declines), says(declines)) as model,
         http_service(settings_for(tmp_path / "data", model_url=model.url), small_book) as opened,
     ):
-        told = (await opened.client.post("/chat/run", json={"message": VALVE})).json()
+        response = (await opened.client.post("/chat/run", json={"message": VALVE})).json()
         streamed = await opened.client.post("/chat/stream", json={"message": VALVE})
         done = events_in(streamed.text)[-1].data
         completion = {"model": "bookwise", "messages": [{"role": "user", "content": VALVE}]}
         facts = (await opened.client.post("/v1/chat/completions", json=completion)).json()["bookwise"]
-        thread = (await opened.client.get(f"/session/{told['session_id']}")).json()
-    for response in (told, done):
-        assert (response["outcome"], response["reason"]) == ("refused", "not-in-the-book")
-        assert (response["should_answer"], response["sources"]) == (False, [])
-        assert (response["confidence"], response["confidence_level"]) == (0.0, "insufficient")
-        assert response["metrics"]["should_answer"], "the passages sufficed; the model declined all the same"
+        thread = (await opened.client.get(f"/session/{response['session_id']}")).json()
+    for answer in (response, done):
+        assert (answer["outcome"], answer["reason"]) == ("refused", "not-in-the-book")
+        assert (answer["should_answer"], answer["sources"]) == (False, [])
+        assert (answer["confidence"], answer["confidence_level"]) == (0.0, "insufficient")
+        assert answer["metrics"]["should_answer"], "the passages sufficed; the model declined all the same"
     assert (facts["outcome"], facts["confidence"]) == ("refused", "insufficient")
     assert thread["messages"][1]["confidence"] == 0.0
 

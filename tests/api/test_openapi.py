@@ -33,47 +33,51 @@ DOCUMENT: dict[str, Any] = service().openapi()
 class Operation:
     method: str
     path: str
-    told: dict[str, Any]
+    description: dict[str, Any]
 
     def __str__(self) -> str:
         return f"{self.method.upper()} {self.path}"
 
     @property
     def parameters(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.told.get("parameters", [])
+        found: list[dict[str, Any]] = self.description.get("parameters", [])
         return found
 
     @property
     def has_input(self) -> bool:
-        return bool(self.parameters or "requestBody" in self.told)
+        return bool(self.parameters or "requestBody" in self.description)
 
     @property
     def problems(self) -> set[str]:
-        return {status for status, answer in self.told["responses"].items() if "$ref" in answer}
+        return {status for status, answer in self.description["responses"].items() if "$ref" in answer}
 
     @property
     def successes(self) -> Iterator[tuple[str, dict[str, Any]]]:
-        for answer in self.told["responses"].values():
+        for answer in self.description["responses"].values():
             yield from answer.get("content", {}).items()
 
 
 OPERATIONS = [
-    Operation(method, path, told) for path, item in DOCUMENT["paths"].items() for method, told in item.items()
+    Operation(method, path, description)
+    for path, item in DOCUMENT["paths"].items()
+    for method, description in item.items()
 ]
 every = pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 
 
 @every
 def test_every_operation_says_what_it_does_and_for_whom(operation: Operation) -> None:
-    told = operation.told
-    generated = operation.told["operationId"].replace("_", " ")
-    assert " " in told["summary"]
-    assert not generated.startswith(f"{told['summary'].lower()} "), "a summary is more than the name of a function"
-    assert not told["summary"].endswith(".")
-    assert told["description"].endswith(".")
-    assert set(told["tags"]) <= TAGS.keys()
-    assert len(told["tags"]) == 1
-    assert told.get("security", []) == ([] if operation.path in WITHOUT_KEY else [{"key": []}])
+    description = operation.description
+    generated = operation.description["operationId"].replace("_", " ")
+    assert " " in description["summary"]
+    assert not generated.startswith(f"{description['summary'].lower()} "), (
+        "a summary is more than the name of a function"
+    )
+    assert not description["summary"].endswith(".")
+    assert description["description"].endswith(".")
+    assert set(description["tags"]) <= TAGS.keys()
+    assert len(description["tags"]) == 1
+    assert description.get("security", []) == ([] if operation.path in WITHOUT_KEY else [{"key": []}])
 
 
 @every
@@ -99,7 +103,7 @@ def test_every_operation_names_the_problems_it_can_have_and_no_others(operation:
 @every
 def test_every_body_and_every_answer_has_an_example_that_fits_its_schema(operation: Operation) -> None:
     shown = list(operation.successes)
-    if body := operation.told.get("requestBody"):
+    if body := operation.description.get("requestBody"):
         shown.append(("application/json", body["content"]["application/json"]))
     for media_type, content in shown:
         found = examples_in(content)
@@ -156,11 +160,11 @@ def test_an_example_keeps_the_rules_of_its_model(model: type[BaseModel]) -> None
 
 @pytest.mark.parametrize("path", ["/chat/run", "/chat/stream", "/ingestion/trigger"])
 def test_a_request_that_may_be_sent_twice_says_so(path: str) -> None:
-    told = DOCUMENT["paths"][path]["post"]
-    (parameter,) = (parameter for parameter in told["parameters"] if parameter["name"] == "Idempotency-Key")
+    description = DOCUMENT["paths"][path]["post"]
+    (parameter,) = (parameter for parameter in description["parameters"] if parameter["name"] == "Idempotency-Key")
     assert (parameter["in"], parameter["required"]) == ("header", False)
-    assert "Idempotent-Replayed" in told["responses"]["202" if path.endswith("trigger") else "200"]["headers"]
-    assert {"409", "422"} <= told["responses"].keys()
+    assert "Idempotent-Replayed" in description["responses"]["202" if path.endswith("trigger") else "200"]["headers"]
+    assert {"409", "422"} <= description["responses"].keys()
 
 
 def test_no_other_operation_takes_an_idempotency_key() -> None:

@@ -170,15 +170,16 @@ async def test_word_statistics_leave_out_removed_chunks(reopen: Open, words: str
     assert await scores(index) == await scores(await reopen())
 
 
-async def test_word_statistics_count_a_chunk_once_that_was_staged_twice(reopen: Open) -> None:
+async def test_word_statistics_count_a_chunk_once_that_was_staged_again(reopen: Open) -> None:
     async def scores(index: LessonIndex) -> dict[int, float]:
-        hits = await index.nearest(EAST, "topic messages", within=Filter(book_id="book"), limit=5)
+        hits = await index.nearest(EAST, "topic messages of zebras", within=Filter(book_id="book"), limit=5)
         return {hit.ref: round(hit.lexical, 4) for hit in hits}
 
     index = await reopen()
-    topics = embedded(chunks("loops", "r1", "topic messages", OTHER, OTHER, OTHER), *[EAST] * 4)
-    for _ in range(5):
-        await index.stage(topics)
+    topic, *others = embedded(chunks("loops", "r1", "topic messages", *[OTHER] * 9), *[EAST] * 10)
+    await index.stage([topic, *others])
+    for _ in range(20):
+        await index.stage([topic])
     assert await scores(index) == await scores(await reopen())
 
 

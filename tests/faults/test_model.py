@@ -347,7 +347,7 @@ class TestToolArguments:  # LLM-07
             ("Z" * 5_000, "{}", "no tool"),
         ],
     )
-    async def test_a_wrong_call_is_told_to_the_model_which_may_do_better(
+    async def test_a_wrong_call_is_reported_to_the_model_which_may_do_better(
         self, name: str, arguments: str, said: str
     ) -> None:
         book = Searches()
@@ -362,15 +362,15 @@ class TestToolArguments:  # LLM-07
         assert error["query"] == ("loops" if name == TOOL and '"loops"' in arguments else "")
         assert server.requests[1].body.count(b"Z") <= 200
 
-    async def test_a_search_that_fails_is_told_to_the_model(self) -> None:
+    async def test_a_search_that_fails_is_reported_to_the_model(self) -> None:
         async def away(query: str, top_k: int, threshold: float) -> tuple[()]:
             raise IndexUnavailable("The index is being rebuilt.")
 
         async with scripted(searches("loops"), GOOD) as server, model_client(server.url) as client:
             result = await outcome(AgentAnswerer(client), task(retrieve=away))
         assert result.written
-        told = json.loads(server.requests[1].json["messages"][-1]["content"])
-        assert told == {"error": "The index is being rebuilt.", "query": "loops"}
+        reply = json.loads(server.requests[1].json["messages"][-1]["content"])
+        assert reply == {"error": "The index is being rebuilt.", "query": "loops"}
 
     async def test_a_search_that_takes_too_long_is_reported_with_its_query(
         self, monkeypatch: pytest.MonkeyPatch
@@ -426,10 +426,10 @@ class TestManyCalls:  # LLM-09
         assert len(book.asked) == CALLS_PER_TURN == 8
         assert book.most_at_once == 2
         assert result.searches == [f"topic {number}" for number in range(8)]
-        told = [m for m in server.requests[1].json["messages"] if m["role"] == "tool"]
-        assert len(told) == 50
-        assert sum("The limit is 8 searches" in m["content"] for m in told) == 42
-        assert json.loads(told[49]["content"])["query"] == "topic 49"
+        replies = [m for m in server.requests[1].json["messages"] if m["role"] == "tool"]
+        assert len(replies) == 50
+        assert sum("The limit is 8 searches" in m["content"] for m in replies) == 42
+        assert json.loads(replies[49]["content"])["query"] == "topic 49"
 
 
 class TestEndless:  # LLM-10
@@ -474,10 +474,10 @@ class TestUnauthorized:  # LLM-11
         assert len(server.requests) == 1
         assert result.error is not None
         assert "OPENAI_API_KEY" in result.error.advice
-        told = "".join(traceback.format_exception(result.error)) + result.error.message + result.error.advice
+        shown = "".join(traceback.format_exception(result.error)) + result.error.message + result.error.advice
         logged = caplog.text + "".join(str(vars(record)) for record in caplog.records)
         for secret in (KEY, PROVIDER_WORDS):
-            assert secret not in told
+            assert secret not in shown
             assert secret not in logged
         lines = [record for record in caplog.records if record.getMessage() == "model.unauthorized"]
         assert [line.levelname for line in lines] == ["ERROR"]

@@ -81,7 +81,7 @@ async def test_a_book_with_an_open_job_is_not_removed(app: App) -> None:
     assert len((await found(app, "six joints")).hits) == 2
 
 
-async def test_a_crash_after_the_commit_point_leaves_no_book_but_chunks_that_nobody_finds(app: App) -> None:
+async def test_a_crash_after_the_commit_point_leaves_no_book_but_chunks_that_no_search_finds(app: App) -> None:
     await crashed_removal(app)
     assert [book.id for book in await app.catalog.books()] == ["other"]
     assert sum((await app.index.revisions("book")).values()) == 2

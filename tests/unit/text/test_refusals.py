@@ -1,4 +1,4 @@
-"""A sentence that refuses is told from one that claims something."""
+"""A sentence that refuses differs from one that claims something."""
 
 import pytest
 

@@ -59,9 +59,9 @@ def test_two_passages_of_one_section_are_one_entry_with_the_better_one() -> None
 
 def test_a_quiz_comes_after_a_lesson_that_is_a_little_weaker_unless_it_is_asked_for() -> None:
     quiz = of_section(1, "Quiz", "Which bread is baked?", strength=1.0)
-    told = of_section(2, "Baking", "Which bread is baked depends.", strength=0.9)
-    assert order("Which bread is baked?", quiz, told) == [2, 1]
-    assert order("Show me the quiz about bread", quiz, told) == [1, 2]
+    lesson = of_section(2, "Baking", "Which bread is baked depends.", strength=0.9)
+    assert order("Which bread is baked?", quiz, lesson) == [2, 1]
+    assert order("Show me the quiz about bread", quiz, lesson) == [1, 2]
 
 
 def test_furniture_is_known_by_its_heading() -> None:
