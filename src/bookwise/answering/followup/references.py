@@ -47,6 +47,10 @@ _OPEN_ENDINGS = (
         r"|^\s*(?:any\s+)?others\b",
         re.IGNORECASE,
     ),
+    re.compile(
+        r"\b(?:listed|mentioned|named|shown|described|given|written|defined|stated|used)\s+(?:there|above)\s*[?.!]*$",
+        re.IGNORECASE,
+    ),
     re.compile(r"\b(?:the|a)\s+\w+\s+ones?\s*[?.!]*$|\bthe\s+(?:former|latter)(?:\s+one)?\W*$", re.IGNORECASE),
     re.compile(
         r"^(?!.*\b(?:there|than)\b).*\b(?:better|worse|faster|slower|cheaper|easier|harder|simpler|safer|bigger|smaller"

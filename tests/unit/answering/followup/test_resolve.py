@@ -46,6 +46,7 @@ def searched(question: str, *said: str) -> str:
         "Does Nav2 use them?",
         "What happens if it crashes?",
         "When should I use it instead of a service?",
+        "How do I start everything that is listed there?",
     ],
 )
 def test_a_pronoun_brings_the_thing_it_stands_for(question: str) -> None:
