@@ -74,16 +74,9 @@ class InMemoryHistory:
         self._kit = kit
         self.state = ConversationState(max_turns=max_turns)
 
-    async def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
-        turn = TurnRecord(question)
+    def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
         history = thread_messages(self.state.messages)[-LIVE_MESSAGES_MAX:]
-        try:
-            async with aclosing(ask(question, self._kit, history=history)) as events:
-                async for event in events:
-                    turn.read(event)
-                    yield event
-        finally:
-            turn.add_to(self.state)
+        return _recorded(ask(question, self._kit, history=history), question, self.state)
 
     def forget(self) -> None:
         self.state = ConversationState(max_turns=self.state.max_turns)
@@ -103,18 +96,30 @@ class StoredHistory:
         self.thread_id = thread.id
         return thread
 
-    async def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
-        turn = TurnRecord(question)
+    def answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
+        return _recorded(self._stored_answer(question), question, self.state)
+
+    async def _stored_answer(self, question: Question) -> AsyncGenerator[AnswerEvent]:
         if self.thread_id is None:
             self.thread_id = (await self._threads.create(book_id=question.book_id)).id
-        try:
-            async with aclosing(converse(question, self.thread_id, kit=self._kit, threads=self._threads)) as events:
-                async for event in events:
-                    turn.read(event)
-                    yield event
-        finally:
-            turn.add_to(self.state)
+        async with aclosing(converse(question, self.thread_id, kit=self._kit, threads=self._threads)) as events:
+            async for event in events:
+                yield event
 
     def forget(self) -> None:
         self.thread_id = None
         self.state = ConversationState(max_turns=self.state.max_turns)
+
+
+async def _recorded(
+    events: AsyncGenerator[AnswerEvent], question: Question, state: ConversationState
+) -> AsyncGenerator[AnswerEvent]:
+    """The same events; the turn is added to the conversation at the end, also when the reader stops early."""
+    turn = TurnRecord(question)
+    try:
+        async with aclosing(events):
+            async for event in events:
+                turn.read(event)
+                yield event
+    finally:
+        turn.add_to(state)

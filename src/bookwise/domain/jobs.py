@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from bookwise.domain.books import LessonFile, LessonPosition
+from bookwise.domain.errors import NotFound
 
 IngestionMode: TypeAlias = Literal["incremental", "full", "recreate"]
 JobStatus: TypeAlias = Literal["queued", "running", "completed", "failed"]
@@ -109,3 +110,8 @@ class IngestionJob:
         if self.started_at is None or self.completed_at is None:
             return None
         return round((self.completed_at - self.started_at).total_seconds())
+
+
+def job_not_found(job_id: int) -> NotFound:
+    """The error for a job that does not exist, or that the caller may not see."""
+    return NotFound(f"There is no ingestion job {job_id}.", advice="List the jobs to see their ids.")

@@ -48,9 +48,13 @@ async def context(
                 before=chunks[max(0, chunk.index - before) : chunk.index],
                 after=chunks[chunk.index + 1 : chunk.index + 1 + after],
             )
-    raise NotFound(
-        f"There is no chunk {chunk_id}.",
-        advice="Its lesson may have been changed or removed. Search again.",
+    raise chunk_not_found(chunk_id)
+
+
+def chunk_not_found(chunk_id: str) -> NotFound:
+    """The error for a chunk that does not exist, or that the caller may not see."""
+    return NotFound(
+        f"There is no chunk {chunk_id}.", advice="Its lesson may have been changed or removed. Search again."
     )
 
 

@@ -10,8 +10,8 @@ from sqlalchemy.exc import IntegrityError
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.rows import job_counters, job_from, outcome_from, outcome_row
 from bookwise.adapters.sql.tables import COUNTERS, job_outcomes, jobs
-from bookwise.domain.errors import Conflict, InvalidInput, JobAlreadyRunning, NotFound
-from bookwise.domain.jobs import IngestionJob, IngestionMode, JobStatus, LessonOutcome
+from bookwise.domain.errors import Conflict, InvalidInput, JobAlreadyRunning
+from bookwise.domain.jobs import IngestionJob, IngestionMode, JobStatus, LessonOutcome, job_not_found
 
 _ACTIVE: tuple[JobStatus, ...] = ("queued", "running")
 _MAX_ID = 2**31 - 1
@@ -136,7 +136,7 @@ def _read_job(connection: Connection, job_id: int) -> IngestionJob:
     _check_id(job_id)
     row = connection.execute(select(jobs).where(jobs.c.job_id == job_id)).first()
     if row is None:
-        raise _job_not_found(job_id)
+        raise job_not_found(job_id)
     return job_from(row)
 
 
@@ -175,8 +175,4 @@ def _check_totals(job: IngestionJob) -> None:
 
 def _check_id(job_id: int) -> None:
     if not 0 < job_id <= _MAX_ID:
-        raise _job_not_found(job_id)
-
-
-def _job_not_found(job_id: int) -> NotFound:
-    return NotFound(f"There is no ingestion job {job_id}.", advice="List the jobs to see their ids.")
+        raise job_not_found(job_id)

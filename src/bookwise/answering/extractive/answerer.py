@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from bookwise.answering.extractive.display import prose, readable
 from bookwise.answering.extractive.extract import Budget, Extract, extract
 from bookwise.answering.relevance.question_type import QuestionType, classify_question
-from bookwise.answering.relevance.rank import TermWeights
+from bookwise.answering.relevance.rank import TermWeights, unit_contexts
 from bookwise.answering.relevance.sections import (
     RankedSection,
     contenders,
@@ -16,8 +16,6 @@ from bookwise.answering.relevance.sections import (
 )
 from bookwise.domain.answers import Citation, EngineName, Passage, SearchStarted, TextDelta, Usage
 from bookwise.ports import AnswerTask, Written
-from bookwise.text.sentences import units
-from bookwise.text.words import content_words
 
 # Words; half of the answers have at most 185, nine in ten fewer than 260 (docs/benchmarks.md, Readers).
 ALONE = Budget(words=200, whole=260)
@@ -40,7 +38,8 @@ class ExtractiveAnswerer:
             ranking = rerank_sections(ranking, await task.closeness(sentences))
         sections = _shown_sections(question, ranking)
         citations: list[Citation] = []
-        for section, budget in zip(sections, (FIRST, SECOND) if len(sections) > 1 else (ALONE,), strict=False):
+        budgets = (FIRST, SECOND) if len(sections) > 1 else (ALONE,)
+        for section, budget in zip(sections, budgets, strict=False):
             shown = extract(await task.read_section(section.passage), question, weights, budget)
             paragraphs = _paragraphs(shown, section.passage, titled=len(sections) > 1)
             for index, paragraph in enumerate(paragraphs):
@@ -90,6 +89,6 @@ def _cited(blocks: Sequence[tuple[str, str]], number: int) -> list[str]:
 def _citation(passage: Passage, shown: Extract, weights: TermWeights) -> Citation:
     """The sentence of the passage that holds most of the question; one that is shown, where there is one."""
     text = "\n\n".join(block.text for block in shown.blocks)
-    sentences = [unit.text for unit in units(passage.chunk.text) if unit.kind != "heading"] or [passage.chunk.text]
-    quote = max(sentences, key=lambda sentence: (sentence in text, coverage(weights, content_words(sentence))))
-    return Citation(number=passage.number, passage=passage, quote=quote)
+    contexts = unit_contexts(passage)
+    best = max(contexts, key=lambda unit: (unit.unit.text in text, coverage(weights, unit.terms)), default=None)
+    return Citation(number=passage.number, passage=passage, quote=best.unit.text if best else passage.chunk.text)

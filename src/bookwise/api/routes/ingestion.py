@@ -14,7 +14,7 @@ from bookwise.api.problems import documented
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import Caller
 from bookwise.domain.errors import InvalidInput, NotFound, Unauthenticated
-from bookwise.domain.jobs import IngestionJob, IngestionMode
+from bookwise.domain.jobs import IngestionJob, IngestionMode, job_not_found
 from bookwise.retrieval.select_book import select_book
 from bookwise.schemas.books import EXAMPLE_FILE, JOB_EXAMPLE, OUTCOME_EXAMPLE, IngestionJobReport, LessonReport
 from bookwise.schemas.wire import EXAMPLE_BOOK_ID, Shape, examples
@@ -284,5 +284,5 @@ async def _visible(job_id: int, caller: Caller, state: ServiceState) -> Ingestio
     """A job of a book that the caller may not see does not exist for them."""
     job = await state.app.jobs.job(job_id)
     if not caller.may_see(job.book_id):
-        raise NotFound(f"There is no ingestion job {job_id}.", advice="List the jobs to see their ids.")
+        raise job_not_found(job_id)
     return job

@@ -97,19 +97,11 @@ async def context(
         None, str(chunk_id), before=before, after=after, index=app.index, catalog=app.catalog
     )
     if not caller.may_see(neighbourhood.chunk.locator.book_id):
-        raise _no_chunk(chunk_id)
+        raise read.chunk_not_found(str(chunk_id))
     return ContextResponse(
         chunk=DocumentChunk.of(neighbourhood.chunk),
         before=tuple(map(DocumentChunk.of, neighbourhood.before)),
         after=tuple(map(DocumentChunk.of, neighbourhood.after)),
-    )
-
-
-def _no_chunk(chunk_id: UUID) -> NotFound:
-    """The same error as for a chunk that does not exist, word for word."""
-    return NotFound(
-        f"There is no chunk {chunk_id}.",
-        advice="Its lesson may have been changed or removed. Search again.",
     )
 
 
