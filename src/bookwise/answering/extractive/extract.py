@@ -17,7 +17,6 @@ NEIGHBOUR_WEIGHT = 0.6  #: how far the better neighbour of a group speaks for it
 CODE_BONUS = 0.15  #: for code where steps are wanted
 STEPS_BONUS = 0.1  #: for a list where steps are wanted
 LIST_BONUS = 0.25  #: for a list or a table where a list is wanted
-FOLLOWING_BONUS = 0.02  #: of two equal neighbours the text goes on with the following one
 FURTHER_LEAST = 0.5  #: what a group away from the best one must score, against it
 CAPTION_WORDS = 6  #: a paragraph up to here without an end is a caption
 STEM_WORDS = 40  #: a paragraph up to here that ends with a colon only introduces something
@@ -129,7 +128,8 @@ def _score(group: BlockGroup, question: QuestionType, weights: TermWeights) -> f
 
 
 def _window(scores: Sequence[float], sizes: Sequence[int], words: int) -> tuple[int, int]:
-    """The first and last group around the best one; it grows towards the better neighbour while there is room."""
+    """The first and last group around the best one; it grows towards the better neighbour, of two
+    equal ones the following, while there is room."""
     first = last = max(range(len(scores)), key=lambda at: (_with_neighbour(scores, at), -at))
     room = words - sizes[first]
     while True:
@@ -137,7 +137,7 @@ def _window(scores: Sequence[float], sizes: Sequence[int], words: int) -> tuple[
         after = scores[last + 1] if last + 1 < len(sizes) and sizes[last + 1] <= room else None
         if before is None and after is None:
             return first, last
-        if after is None or (before is not None and before > after + FOLLOWING_BONUS):
+        if after is None or (before is not None and before > after):
             first -= 1
             room -= sizes[first]
         else:

@@ -45,7 +45,9 @@ def test_code_is_never_shown_without_the_sentence_before_it() -> None:
     assert "Run the oven script.\n\n```sh\nbake --hot\n```" in shown("How do I run bake --hot?", text)
 
 
-@pytest.mark.parametrize("orphan", ["Here is the program:", "src/main.rs", "**Figure 3**"])
+@pytest.mark.parametrize(
+    "orphan", ["Here is the program that we are going to write now:", "src/main.rs", "**Figure 3**"]
+)
 def test_a_stem_without_its_block_and_a_caption_are_not_shown(orphan: str) -> None:
     groups = block_groups(f"Bread is old.\n\n{orphan}\n\n## Next\n\nMore is said here.")
     assert [group.text for group in groups] == ["Bread is old.", "More is said here."]
@@ -53,7 +55,7 @@ def test_a_stem_without_its_block_and_a_caption_are_not_shown(orphan: str) -> No
 
 def test_a_long_paragraph_that_ends_with_a_colon_says_enough_to_be_shown() -> None:
     text = f"{FILLER.strip()[:-1]}:"
-    assert shown("How is the weather in spring?", text) == [text]
+    assert [group.text for group in block_groups(f"{text}\n\n## Next\n\nMore is said.")] == [text, "More is said."]
 
 
 def test_what_would_be_left_out_is_shown_when_there_is_nothing_else() -> None:
@@ -80,3 +82,29 @@ def test_a_question_for_a_list_gets_the_list() -> None:
 
 def test_nothing_gives_nothing() -> None:
     assert shown("Why?", "") == []
+
+
+def test_of_two_equal_groups_the_one_beside_a_good_one_is_shown() -> None:
+    alone, beside = "Salt the dough well.", "Salt the dough now."
+    text = f"{alone}\n\n{FILLER}\n\n{beside}\n\nSalt is fine.\n\n{FILLER}"
+    assert shown("Do I salt the dough?", text, words=4, whole=5) == [beside]
+
+
+def test_where_steps_are_wanted_code_and_lists_come_before_prose() -> None:
+    prose = "You bake a loaf in the oven."
+    lead = "You bake a loaf in the oven:"
+    code, steps = f"{lead}\n\n```sh\nbake\n```", f"{lead}\n\n1. Wait."
+    for block in (code, steps):
+        text = f"{prose}\n\n{FILLER}\n\n{block}\n\n{FILLER}"
+        assert shown("How do I bake a loaf in the oven?", text, words=5, whole=6) == [block]
+        assert shown("Is a loaf baked in the oven?", text, words=5, whole=6) == [prose]
+
+
+def test_a_group_away_from_the_best_one_that_holds_little_of_the_question_is_left_out() -> None:
+    text = f"Rye dough needs salt and warm water.\n\n{FILLER}\n\nWater is wet.\n\n{FILLER}"
+    assert shown("Does rye dough need salt and warm water?", text) == ["Rye dough needs salt and warm water."]
+
+
+def test_of_two_equal_neighbours_the_following_one_is_shown() -> None:
+    text = f"{FILLER}\n\nBefore it.\n\nThe oven is hot.\n\nAfter it.\n\n{FILLER}"
+    assert shown("Is the oven hot?", text, words=6, whole=7) == ["The oven is hot.", "After it."]

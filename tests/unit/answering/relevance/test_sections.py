@@ -40,6 +40,12 @@ def test_one_sentence_that_holds_the_question_outweighs_a_slightly_stronger_matc
     assert order("How long is bread baked in the oven?", near, says) == [2, 1]
 
 
+def test_a_section_that_holds_more_of_the_question_in_several_sentences_comes_first() -> None:
+    less = of_section(1, "A", "Bread is baked. Dough is old. Milk is white.", strength=1.0)
+    more = of_section(2, "B", "Bread is baked. Salt is old. Yeast is white.", strength=0.99)
+    assert order("Is bread baked with salt, yeast?", less, more) == [2, 1]
+
+
 def test_words_of_the_question_in_the_heading_count() -> None:
     plain = of_section(1, "Notes", "It takes an hour.", strength=1.0)
     titled = of_section(2, "Baking bread", "It takes an hour.", strength=0.96)
