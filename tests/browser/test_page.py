@@ -4,8 +4,9 @@ import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import anyio
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from tests.support.scripted_http import Reply, routed, scripted
 from tests.support.scripted_model import says
@@ -59,6 +60,29 @@ async def test_a_thread_is_there_again_after_a_reload_and_can_be_rated_and_left(
     await expect(page.locator("article")).to_have_count(0)
     await page.reload()
     await expect(page.get_by_text("Ask anything about this book")).to_be_visible()
+
+
+async def test_a_question_asked_before_the_page_has_loaded_keeps_its_answer(
+    page: Page, tmp_path: Path, small_book: Path
+) -> None:
+    asked = anyio.Event()
+
+    async def list_books_late(route: Route) -> None:
+        await asked.wait()
+        await route.continue_()
+
+    async with (
+        scripted(says(TRUE, delay=1.5)) as model,
+        served(settings_for(tmp_path / "data", model_url=model.url), small_book) as site,
+    ):
+        await page.route("**/books", list_books_late)
+        await page.goto(site.url)
+        await ask(page, VALVE)
+        await anyio.sleep(0.5)  # a question that does not wait is being answered now
+        asked.set()
+        await expect(page.get_by_role("heading", name="Robots")).to_be_visible()
+        await expect(page.locator(".facts")).to_be_visible()
+        await expect(page.locator(".question")).to_have_text(VALVE)
 
 
 async def test_a_refusal_names_the_nearest_lessons_and_claims_nothing(page: Page, site: Served) -> None:

@@ -251,7 +251,7 @@
       sheet.replaceSync(STYLE);
       root.adoptedStyleSheets = [sheet];
       this.build(root);
-      if (isPage) this.start();
+      if (isPage) this.starting = this.start();
     }
 
     build(root) {
@@ -283,7 +283,7 @@
       this.panel.hidden = !shown;
       this.opener.hidden = shown;
       if (!shown) return this.opener.focus();
-      if (!this.started) this.start();
+      if (!this.started) this.starting = this.start();
       this.input.focus();
     }
 
@@ -370,9 +370,10 @@
       const message = this.input.value.trim();
       if (!message) return;
       this.input.value = "";
-      this.say("question", message);
       this.stop = new AbortController();
       this.send.textContent = "Stop";
+      await this.starting; // the stored messages come first, and a new key may not own the stored session
+      this.say("question", message);
       const answer = new Answer(this);
       try {
         await this.ask(message, answer);
@@ -387,7 +388,6 @@
     }
 
     async ask(message, answer) {
-      await this.starting; // a new key may not own the stored session
       this.session ||= crypto.randomUUID?.() || null;
       const body = { message, ...(this.session && { session_id: this.session }), ...(this.book && { book_id: this.book }) };
       for await (const [name, data] of this.service.events("chat/stream", body, this.stop.signal)) {
