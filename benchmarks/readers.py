@@ -1,17 +1,16 @@
 """How useful answers are to readers of six real books: their questions, with the facts a good answer must hold.
 
-An answer is *useful* when it holds at least half of its facts and nothing harmful, *complete* when it holds them all.
+`bookwise.evaluation.usefulness` defines what makes an answer *useful* or *complete*.
 
 python -m benchmarks.readers [--data-dir FOLDER] [--misses] [BOOK ...]
 """
 
 import argparse
 import json
-import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
@@ -23,6 +22,7 @@ from benchmarks.sets import DATA
 from bookwise.answering.ask import AskKit, ask, final
 from bookwise.domain.answers import Answer, Answered, Passage, Question
 from bookwise.domain.threads import ThreadMessage
+from bookwise.evaluation.usefulness import Usefulness, flat, usefulness_of
 from bookwise.ingestion.discover import discover
 from bookwise.ingestion.pipeline import ingest
 from bookwise.settings import load_settings
@@ -54,8 +54,7 @@ class Verdict:
 
     question: ReaderQuestion
     answer: Answer
-    share: float = field(default=0.0)  #: of the facts, 0 for a refusal
-    harmful: bool = False
+    usefulness: Usefulness
 
     @property
     def answered(self) -> bool:
@@ -63,11 +62,11 @@ class Verdict:
 
     @property
     def useful(self) -> bool:
-        return self.answered and self.share >= 0.5 and not self.harmful
+        return self.usefulness.useful
 
     @property
     def complete(self) -> bool:
-        return self.answered and self.share == 1.0 and not self.harmful
+        return self.usefulness.complete
 
     @property
     def first_place(self) -> bool:
@@ -83,16 +82,8 @@ class Verdict:
         return self.answer.evidence.confidence.level if isinstance(self.answer, Answered) else "none"
 
 
-def flat(text: str) -> str:
-    """Text as facts are looked for in it: case, white space and emphasis do not matter."""
-    return re.sub(r"\s+", " ", re.sub(r"[*_`]", "", text)).lower()
-
-
 def judge(question: ReaderQuestion, answer: Answer) -> Verdict:
-    text = flat(answer.text)
-    held = [any(flat(wording) in text for wording in fact) for fact in question.facts]
-    harmful = any(flat(words) in text for words in question.harmful)
-    return Verdict(question, answer, sum(held) / len(held) if held else 0.0, harmful)
+    return Verdict(question, answer, usefulness_of(answer, question.facts, question.harmful))
 
 
 def _is_gold(passage: Passage, question: ReaderQuestion) -> bool:
@@ -187,7 +178,7 @@ def show_misses(verdicts: Sequence[Verdict]) -> None:
         if verdict.useful if question.answerable else not verdict.answered:
             continue
         print(f"\n{question.id} [{question.type}] {question.question}")
-        print(f"  {type(verdict.answer).__name__}, {verdict.level}, {verdict.share:.2f} of {question.facts}")
+        print(f"  {type(verdict.answer).__name__}, {verdict.level}, {verdict.usefulness.share:.2f} of {question.facts}")
         print(f"  {verdict.answer.text[:400]}")
 
 

@@ -81,14 +81,14 @@ def similarities(run: dict[str, Any]) -> list[float]:
     return [question["similarity"] for question in run["questions"]]
 
 
-def tables(*questions: dict[str, str]) -> str:
+def tables(*questions: dict[str, Any]) -> str:
     return "".join(
         "[[questions]]\n" + "".join(f"{name} = {json.dumps(value)}\n" for name, value in question.items())
         for question in questions
     )
 
 
-def file_of(folder: Path, *questions: dict[str, str]) -> str:
+def file_of(folder: Path, *questions: dict[str, Any]) -> str:
     (folder / "questions.json").write_text(json.dumps(questions))
     return str(folder / "questions.json")
 
@@ -119,9 +119,23 @@ def test_the_bar_decides_how_it_ends(bookwise: CommandLine, tmp_path: Path) -> N
 
 def test_a_follow_up_is_asked_after_what_was_asked_before(bookwise: CommandLine, tmp_path: Path) -> None:
     leaning = {"id": "f", "kind": "follow-up", "text": "Why do robots use them daily?", "lesson": "bags.md"}
-    asked = file_of(tmp_path, {**leaning, "history": ["How do bags work?"]})  # type: ignore[dict-item]
+    asked = file_of(tmp_path, {**leaning, "history": ["How do bags work?"]})
     (verdict,) = bookwise.json("validate", "--questions", asked)["questions"]
     assert (verdict["right"], verdict["lesson_cited"]) == (True, True), verdict
+
+
+def test_useful_answers_are_counted_and_may_be_required(bookwise: CommandLine, tmp_path: Path) -> None:
+    facts = {**ANSWERABLE[0], "type": "why", "contains": [["carry topics information", "carry"]]}
+    lacking = {**ANSWERABLE[1], "type": "why", "contains": ["services information", "sing", "dance"]}
+    asked = file_of(tmp_path, facts, lacking)
+    assert bookwise("validate", "--questions", asked) == 0
+    assert 'about-services is not useful: missing: "sing", "dance"' in " ".join(bookwise.out.split())
+    assert bookwise("validate", "--questions", asked, "--min-useful", "0.5") == 0
+    assert "50.0% useful: at or above the required 50.0%" in bookwise.out
+    assert bookwise("validate", "--questions", asked, "--min-useful", "0.6") == 1
+    assert "50.0% useful: below the required 60.0%" in bookwise.out
+    run = bookwise.json("validate", "--questions", asked, "--min-useful", "0.6", ends_with=1)
+    assert (run["passed"], run["usefulness"]["types"]["why"]["useful"]) == (False, 1)
 
 
 def test_the_report_is_written_where_it_was_asked_for(bookwise: CommandLine, tmp_path: Path) -> None:
@@ -138,6 +152,8 @@ def test_the_report_is_written_where_it_was_asked_for(bookwise: CommandLine, tmp
     ("arguments", "code", "said"),
     [
         (["validate", "--min", "2"], 2, "--min"),
+        (["validate", "--min-useful", "2"], 2, "--min-useful"),
+        (["validate", "--min-useful", "0.5"], 2, "no question has contains"),
         (["validate", "--engine", "oracle"], 2, "'extractive', 'direct', 'agent'"),
         (["validate", "--questions", "nowhere.json"], 3, "nowhere.json"),
         (["validate", "--questions", "broken.jsonl"], 2, "line 1"),

@@ -15,7 +15,7 @@ from bookwise.domain.errors import InvalidInput
 from bookwise.evaluation.calibrate import CalibrationRun
 from bookwise.evaluation.dataset import questions_from
 from bookwise.evaluation.json_report import calibration_json, evaluation_json
-from bookwise.evaluation.metrics import Evaluation
+from bookwise.evaluation.metrics import Evaluation, Minimum
 from bookwise.ingestion.discovery.profile import PROFILE_FILE
 from bookwise.operations.evaluate import CalibrateBook, OnProgress, ValidateBook
 
@@ -39,22 +39,28 @@ def validate(  # noqa: PLR0913 - one parameter per option
     minimum: Annotated[
         float, typer.Option("--min", min=0.0, max=1.0, help="Required share of correct answers and refusals.")
     ] = 0.8,
+    min_useful: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Required share of useful answers to questions with contains."),
+    ] = None,
     engine: Annotated[EngineName | None, typer.Option(help="Answer engine (default: the configured one).")] = None,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write an HTML report to this file.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Ask the book's test questions and check the answers.
 
-    Exits with 1 when the share of correct answers and refusals is below --min.
+    Exits with 1 when the share of correct answers and refusals is below --min, or the share of useful answers below
+    --min-useful.
     """
     requested = ValidateBook(book=book, questions=questions_from(questions) if questions else None, engine=engine)
     view = _view(as_json=as_json)
     with view.progress("Asking the book") as show:
         evaluation = execute(ctx, requested, partial(requested.run, on_progress=show))
-    view.show_evaluation(evaluation, minimum)
+    required = Minimum(correct=minimum, useful=_checked_min_useful(min_useful, evaluation))
+    view.show_evaluation(evaluation, required)
     if html is not None:
-        _write_report(html, evaluation, minimum)
-    raise typer.Exit(OK if evaluation.accuracy >= minimum else SOME_FAILED)
+        _write_report(html, evaluation, required)
+    raise typer.Exit(OK if required.met_by(evaluation) else SOME_FAILED)
 
 
 def calibrate(
@@ -82,7 +88,7 @@ class EvaluationView(Protocol):
 
     def progress(self, title: str) -> AbstractContextManager[OnProgress]: ...
 
-    def show_evaluation(self, run: Evaluation, minimum: float) -> None: ...
+    def show_evaluation(self, run: Evaluation, minimum: Minimum) -> None: ...
 
     def show_calibration(self, book: Book, run: CalibrationRun, *, written: bool) -> None: ...
 
@@ -93,7 +99,7 @@ class JsonView:
     def progress(self, title: str) -> AbstractContextManager[OnProgress]:
         return nullcontext(lambda done, total: None)
 
-    def show_evaluation(self, run: Evaluation, minimum: float) -> None:
+    def show_evaluation(self, run: Evaluation, minimum: Minimum) -> None:
         print_json(evaluation_json(run, minimum=minimum))
 
     def show_calibration(self, book: Book, run: CalibrationRun, *, written: bool) -> None:
@@ -108,7 +114,16 @@ def _view(*, as_json: bool) -> EvaluationView:
     return TextView()
 
 
-def _write_report(file: Path, run: Evaluation, minimum: float) -> None:
+def _checked_min_useful(min_useful: float | None, run: Evaluation) -> float | None:
+    if min_useful is not None and not run.usefulness.asked:
+        raise InvalidInput(
+            "--min-useful cannot be checked: no question has contains.",
+            advice='Add contains = ["a fact", …] to a question, or leave out --min-useful.',
+        )
+    return min_useful
+
+
+def _write_report(file: Path, run: Evaluation, minimum: Minimum) -> None:
     from bookwise.evaluation.report import report_html  # loads the page template: 5 ms
 
     try:

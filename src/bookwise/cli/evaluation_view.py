@@ -10,7 +10,7 @@ from bookwise.cli.output import console, printable
 from bookwise.cli.progress import question_bar
 from bookwise.domain.books import Book
 from bookwise.evaluation.calibrate import CalibrationRun, Shares, toml_of
-from bookwise.evaluation.metrics import Evaluation
+from bookwise.evaluation.metrics import Evaluation, Minimum
 from bookwise.ingestion.discovery.profile import PROFILE_FILE
 from bookwise.operations.evaluate import OnProgress
 
@@ -21,21 +21,20 @@ class TextView:
     def progress(self, title: str) -> AbstractContextManager[OnProgress]:
         return question_bar(title) if sys.stderr.isatty() else nullcontext(lambda done, total: None)
 
-    def show_evaluation(self, run: Evaluation, minimum: float) -> None:
+    def show_evaluation(self, run: Evaluation, minimum: Minimum) -> None:
         table = Table("Kind", "Asked", "Correct", "Share")
         for tally in (*run.kinds, run.total):
             table.add_row(tally.name, str(tally.asked), str(tally.right), f"{tally.share:.1%}")
         console().print(table)
         for line in _figures(run):
-            console().print(printable(line), markup=False)
+            _print_line(line)
         for miss in run.misses:
-            line = f"✗ {miss.question.id} ({miss.question.kind}, similarity {miss.similarity:.2f}): {miss.why}"
-            console().print(printable(line).replace("\n", " "), markup=False)
-        passed = run.accuracy >= minimum
-        verdict = "at or above" if passed else "below"
-        console().print(
-            f"{run.accuracy:.1%} correct: {verdict} the required {minimum:.1%}.", style="green" if passed else "red"
-        )
+            _print_line(f"✗ {miss.question.id} ({miss.question.kind}, similarity {miss.similarity:.2f}): {miss.why}")
+        if run.usefulness.asked:
+            _show_usefulness(run)
+        _show_share(run.accuracy, "correct", minimum.correct, met=minimum.correct_met_by(run))
+        if minimum.useful is not None:
+            _show_share(run.usefulness.useful_share, "useful", minimum.useful, met=minimum.useful_met_by(run))
 
     def show_calibration(self, book: Book, run: CalibrationRun, *, written: bool) -> None:
         for line in _calibration_lines(run):
@@ -66,6 +65,28 @@ def _figures(run: Evaluation) -> Iterator[str]:
         yield f"Sentences supported by their passages: {run.grounding:.1%}"
     if run.area_under_roc is not None:
         yield f"Area under ROC, answerable versus off-topic: {run.area_under_roc:.3f}"
+
+
+def _show_usefulness(run: Evaluation) -> None:
+    """The questions that name facts: figures by type, and the answers that lack too many of them."""
+    table = Table("Type", "Asked", "Useful", "Share", "Complete", "Share")
+    for tally in (*run.types, run.usefulness):
+        useful = (str(tally.useful), f"{tally.useful_share:.1%}")
+        table.add_row(tally.name, str(tally.asked), *useful, str(tally.complete), f"{tally.complete_share:.1%}")
+    console().print(table)
+    if run.high.asked:
+        _print_line(f"Answers with confidence high that are useful: {run.high.right} of {run.high.asked}")
+    for verdict in run.not_useful:
+        _print_line(f"○ {verdict.question.id} is not useful: {verdict.why_not_useful}")
+
+
+def _show_share(share: float, name: str, minimum: float, *, met: bool) -> None:
+    verdict = "at or above" if met else "below"
+    console().print(f"{share:.1%} {name}: {verdict} the required {minimum:.1%}.", style="green" if met else "red")
+
+
+def _print_line(line: str) -> None:
+    console().print(printable(line).replace("\n", " "), markup=False)
 
 
 def _calibration_lines(run: CalibrationRun) -> Iterator[str]:

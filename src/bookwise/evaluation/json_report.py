@@ -3,19 +3,21 @@
 from typing import Any
 
 from bookwise.evaluation.calibrate import CalibrationRun, Shares
-from bookwise.evaluation.metrics import Evaluation, Tally, Verdict
+from bookwise.evaluation.metrics import Evaluation, Minimum, Tally, UsefulnessTally, Verdict
 from bookwise.schemas.library import RetrievalResult, ValidationResult
 
 
-def evaluation_json(run: Evaluation, *, minimum: float) -> dict[str, Any]:
+def evaluation_json(run: Evaluation, *, minimum: Minimum) -> dict[str, Any]:
     return {
         "book_id": run.book_id,
         "engine": run.engine,
-        "minimum": minimum,
-        "passed": run.accuracy >= minimum,
+        "minimum": minimum.correct,
+        "min_useful": minimum.useful,
+        "passed": minimum.met_by(run),
         **_tally(run.total),
         "kinds": {tally.name: _tally(tally) for tally in run.kinds},
         "modules": {tally.name: _tally(tally) for tally in run.modules},
+        "usefulness": _usefulness(run),
         "citations": {"total": run.citations.asked, "resolved": run.citations.right},
         "sections": {"expected": run.sections.asked, "cited": run.sections.right},
         "grounding": run.grounding,
@@ -33,13 +35,35 @@ def _tally(tally: Tally) -> dict[str, Any]:
     return {"asked": tally.asked, "right": tally.right, "accuracy": tally.share}
 
 
+def _usefulness(run: Evaluation) -> dict[str, Any] | None:
+    """The figures of the questions that name facts; None when no question does."""
+    if not run.usefulness.asked:
+        return None
+    return {
+        **_usefulness_tally(run.usefulness),
+        "types": {tally.name: _usefulness_tally(tally) for tally in run.types},
+        "high": {"answers": run.high.asked, "useful": run.high.right},
+    }
+
+
+def _usefulness_tally(tally: UsefulnessTally) -> dict[str, Any]:
+    return {
+        "asked": tally.asked,
+        "useful": tally.useful,
+        "complete": tally.complete,
+        "useful_share": tally.useful_share,
+        "complete_share": tally.complete_share,
+    }
+
+
 def validation_result(verdict: Verdict) -> ValidationResult:
     """The verdict as the library's public object."""
-    question = verdict.question
+    question, usefulness = verdict.question, verdict.usefulness
     cited = enumerate(verdict.citations, 1)
     return ValidationResult(
         id=question.id,
         kind=question.kind,
+        type=question.type,
         question=question.text,
         history=tuple(question.history),
         passed=verdict.right,
@@ -54,6 +78,10 @@ def validation_result(verdict: Verdict) -> ValidationResult:
         lesson_found=verdict.lesson_found,
         sources=tuple(RetrievalResult.of(c.passage, rank=rank, quote=c.quote) for rank, c in cited),
         broken_citations=verdict.broken,
+        useful=usefulness.useful if usefulness else None,
+        complete=usefulness.complete if usefulness else None,
+        missing=usefulness.missing if usefulness else (),
+        unwanted=usefulness.unwanted if usefulness else (),
         answer=verdict.answer.text,
         total_time_ms=verdict.answer.meta.total_ms,
     )
@@ -63,6 +91,7 @@ def _verdict(result: ValidationResult) -> dict[str, Any]:
     return {
         "id": result.id,
         "kind": result.kind,
+        "type": result.type,
         "text": result.question,
         "history": list(result.history),
         "right": result.passed,
@@ -80,6 +109,10 @@ def _verdict(result: ValidationResult) -> dict[str, Any]:
             for source in result.sources
         ],
         "broken_citations": list(result.broken_citations),
+        "useful": result.useful,
+        "complete": result.complete,
+        "missing": list(result.missing),
+        "unwanted": list(result.unwanted),
         "answer": result.answer,
         "total_ms": result.total_time_ms,
     }

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 
 from bookwise.domain.answers import Answer, Answered, Blocked, Citation, Evidence, Interrupted, Refused
 from bookwise.domain.books import Chunk
+from bookwise.evaluation.usefulness import Usefulness, usefulness_of
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 
 Kind: TypeAlias = Literal["answerable", "follow-up", "off-topic", "near-miss"]
@@ -53,6 +54,7 @@ class Verdict:
     section_cited: bool | None  #: … and to the expected section; None when the question names none
     broken: tuple[str, ...]  #: why citations do not resolve, one line each
     why: str  #: what is wrong; empty when the answer is correct
+    usefulness: Usefulness | None  #: None when the question names no facts
 
     @property
     def right(self) -> bool:
@@ -80,6 +82,17 @@ class Verdict:
         return self.answer.citations if isinstance(self.answer, Answered) else ()
 
     @property
+    def why_not_useful(self) -> str:
+        """What the answer lacks or should not contain; empty when it is useful or the question names no facts."""
+        usefulness = self.usefulness
+        if usefulness is None or usefulness.useful:
+            return ""
+        if self.outcome != "answered":
+            return f"{_outcome_text(self.answer)}, missing: {_quoted(usefulness.missing)}"
+        parts = {"contains": usefulness.unwanted, "missing": usefulness.missing}
+        return "; ".join(f"{name}: {_quoted(texts)}" for name, texts in parts.items() if texts)
+
+    @property
     def lesson_found(self) -> bool:
         """Whether a passage comes from the expected lesson, cited or not."""
         passages = self.evidence.passages if self.evidence else ()
@@ -97,6 +110,24 @@ class Tally:
     @property
     def share(self) -> float:
         return self.right / self.asked if self.asked else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsefulnessTally:
+    """The number of questions that name facts, and of their useful and complete answers."""
+
+    name: str
+    asked: int
+    useful: int
+    complete: int
+
+    @property
+    def useful_share(self) -> float:
+        return self.useful / self.asked if self.asked else 0.0
+
+    @property
+    def complete_share(self) -> float:
+        return self.complete / self.asked if self.asked else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,6 +167,34 @@ class Evaluation:
         """One tally per kind of question that was asked."""
         by_kind = [_tally(kind, [v for v in self.verdicts if v.question.kind == kind]) for kind in KINDS]
         return tuple(tally for tally in by_kind if tally.asked)
+
+    @property
+    def usefulness(self) -> UsefulnessTally:
+        """All questions that name facts."""
+        return _usefulness_tally("all", self._with_facts)
+
+    @property
+    def types(self) -> tuple[UsefulnessTally, ...]:
+        """One tally per type of question that names facts, in the order of their names."""
+        verdicts = sorted(self._with_facts, key=_type_of)
+        return tuple(_usefulness_tally(name, list(group)) for name, group in groupby(verdicts, key=_type_of))
+
+    @property
+    def high(self) -> Tally:
+        """The answers with confidence high, and the useful ones. One to a question without answer is not useful."""
+        judged = [v for v in self.verdicts if v.usefulness is not None or not v.expects_answer]
+        high = [v for v in judged if isinstance(v.answer, Answered) and v.answer.evidence.confidence.level == "high"]
+        return Tally(
+            name="high", asked=len(high), right=sum(v.usefulness is not None and v.usefulness.useful for v in high)
+        )
+
+    @property
+    def not_useful(self) -> tuple[Verdict, ...]:
+        return tuple(verdict for verdict in self.verdicts if verdict.why_not_useful)
+
+    @property
+    def _with_facts(self) -> list[Verdict]:
+        return [verdict for verdict in self.verdicts if verdict.usefulness is not None]
 
     @property
     def modules(self) -> tuple[Tally, ...]:
@@ -178,6 +237,23 @@ class Evaluation:
         return [v.similarity for v in self.verdicts if v.question.kind in kinds]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimum:
+    """The shares that an evaluation must reach."""
+
+    correct: float  #: of all questions
+    useful: float | None = None  #: of the questions that name facts; None: any
+
+    def met_by(self, run: Evaluation) -> bool:
+        return self.correct_met_by(run) and self.useful_met_by(run)
+
+    def correct_met_by(self, run: Evaluation) -> bool:
+        return run.accuracy >= self.correct
+
+    def useful_met_by(self, run: Evaluation) -> bool:
+        return self.useful is None or run.usefulness.useful_share >= self.useful
+
+
 def judge(question: ValidationQuestion, answer: Answer, live: LiveBook) -> Verdict:
     """The verdict on one answer."""
     citations = answer.citations if isinstance(answer, Answered) else ()
@@ -193,6 +269,7 @@ def judge(question: ValidationQuestion, answer: Answer, live: LiveBook) -> Verdi
         else None,
         broken=broken,
         why=_why_wrong(question, answer, live, cited=bool(inside)) or "; ".join(broken),
+        usefulness=usefulness_of(answer, question.contains, question.avoid) if question.contains else None,
     )
 
 
@@ -226,6 +303,25 @@ def _why_wrong(question: ValidationQuestion, answer: Answer, live: LiveBook, *, 
 def _outcome_text(answer: Answer) -> str:
     outcome = _OUTCOMES[type(answer)]
     return outcome if isinstance(answer, Answered) else f"{outcome} ({answer.reason})"
+
+
+def _quoted(texts: Sequence[str]) -> str:
+    return ", ".join(f'"{text}"' for text in texts)
+
+
+def _type_of(verdict: Verdict) -> str:
+    """The type of the question; its kind when it has none."""
+    return verdict.question.type or verdict.question.kind
+
+
+def _usefulness_tally(name: str, verdicts: Sequence[Verdict]) -> UsefulnessTally:
+    judged = [verdict.usefulness for verdict in verdicts if verdict.usefulness is not None]
+    return UsefulnessTally(
+        name=name,
+        asked=len(judged),
+        useful=sum(usefulness.useful for usefulness in judged),
+        complete=sum(usefulness.complete for usefulness in judged),
+    )
 
 
 def _tally(name: str, verdicts: Sequence[Verdict]) -> Tally:

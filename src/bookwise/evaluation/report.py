@@ -5,7 +5,16 @@ from html import escape
 
 from bookwise.answering.evidence.confidence import RULES
 from bookwise.domain.answers import Passage
-from bookwise.evaluation.metrics import ANSWERED_KINDS, Evaluation, Kind, Tally, Verdict, histogram
+from bookwise.evaluation.metrics import (
+    ANSWERED_KINDS,
+    Evaluation,
+    Kind,
+    Minimum,
+    Tally,
+    UsefulnessTally,
+    Verdict,
+    histogram,
+)
 from bookwise.evaluation.plots import bars_plot, histogram_plot, reliability_plot
 
 DECISION = RULES[-1][1]  #: minimum average similarity of an answered question
@@ -41,10 +50,10 @@ summary{cursor:pointer}
 """
 
 
-def report_html(run: Evaluation, *, minimum: float) -> str:
+def report_html(run: Evaluation, *, minimum: Minimum) -> str:
     """The whole page."""
     title = escape(f"Answer quality of {run.title}")
-    sections = (_summary(run, minimum), _plots(run), _misses(run), _table(run))
+    sections = (_summary(run, minimum), _usefulness(run), _plots(run), _misses(run), _not_useful(run), _table(run))
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -54,14 +63,13 @@ def report_html(run: Evaluation, *, minimum: float) -> str:
     )
 
 
-def _summary(run: Evaluation, minimum: float) -> Iterator[str]:
-    passed = run.accuracy >= minimum
-    yield f'<p class="{"pass" if passed else "fail"}"><strong>{run.accuracy:.1%} correct</strong>: '
-    yield f"{'at or above' if passed else 'below'} the required {minimum:.1%}.</p>"
+def _summary(run: Evaluation, minimum: Minimum) -> Iterator[str]:
+    yield _share_line(run.accuracy, "correct", minimum.correct, met=minimum.correct_met_by(run))
+    if minimum.useful is not None:
+        yield _share_line(run.usefulness.useful_share, "useful", minimum.useful, met=minimum.useful_met_by(run))
     yield f'<p class="soft">Book {escape(run.book_id)}, engine {escape(run.engine)}, '
     yield f"median {run.median_ms:.0f} ms per answer.</p>"
-    heads = "".join(f'<th class="number">{name}</th>' for name in ("Asked", "Correct", "Share"))
-    yield f'<div class="scroll"><table><thead><tr><th>Kind</th>{heads}</tr></thead>'
+    yield f'<div class="scroll"><table>{_head("Kind", "Asked", "Correct", "Share")}'
     yield "<tbody>" + "".join(map(_tally_row, (*run.kinds, run.total))) + "</tbody></table></div><ul>"
     yield f"<li>Citations that resolve: {run.citations.right} of {run.citations.asked}</li>"
     yield f"<li>Answers that cite the expected section: {run.sections.right} of {run.sections.asked}</li>"
@@ -72,9 +80,39 @@ def _summary(run: Evaluation, minimum: float) -> Iterator[str]:
     yield "</ul>"
 
 
+def _share_line(share: float, name: str, minimum: float, *, met: bool) -> str:
+    text = f"<strong>{share:.1%} {name}</strong>: {'at or above' if met else 'below'} the required {minimum:.1%}."
+    return f'<p class="{"pass" if met else "fail"}">{text}</p>'
+
+
+def _head(first: str, *numbers: str) -> str:
+    cells = "".join(f'<th class="number">{name}</th>' for name in numbers)
+    return f"<thead><tr><th>{first}</th>{cells}</tr></thead>"
+
+
+def _row(first: str, *numbers: str) -> str:
+    cells = "".join(f'<td class="number">{number}</td>' for number in numbers)
+    return f"<tr><td>{escape(first)}</td>{cells}</tr>"
+
+
 def _tally_row(tally: Tally) -> str:
-    numbers = (str(tally.asked), str(tally.right), f"{tally.share:.1%}")
-    return f"<tr><td>{escape(tally.name)}</td>" + "".join(f'<td class="number">{n}</td>' for n in numbers) + "</tr>"
+    return _row(tally.name, str(tally.asked), str(tally.right), f"{tally.share:.1%}")
+
+
+def _usefulness(run: Evaluation) -> Iterator[str]:
+    if not run.usefulness.asked:
+        return
+    yield "<h2>Usefulness</h2><p>A useful answer contains at least half of the facts that its question names, "
+    yield "a complete answer all of them.</p>"
+    yield f'<div class="scroll"><table>{_head("Type", "Asked", "Useful", "Share", "Complete", "Share")}'
+    yield "<tbody>" + "".join(map(_usefulness_row, (*run.types, run.usefulness))) + "</tbody></table></div>"
+    if run.high.asked:
+        yield f"<p>Answers with confidence high that are useful: {run.high.right} of {run.high.asked}</p>"
+
+
+def _usefulness_row(tally: UsefulnessTally) -> str:
+    useful = (str(tally.useful), f"{tally.useful_share:.1%}")
+    return _row(tally.name, str(tally.asked), *useful, str(tally.complete), f"{tally.complete_share:.1%}")
 
 
 def _plots(run: Evaluation) -> Iterator[str]:
@@ -107,10 +145,22 @@ def _misses(run: Evaluation) -> Iterator[str]:
         yield "".join(_miss(verdict))
 
 
+def _not_useful(run: Evaluation) -> Iterator[str]:
+    """The correct answers that are not useful; the wrong ones are among the misses."""
+    verdicts = [verdict for verdict in run.not_useful if verdict.right]
+    if verdicts:
+        yield f"<h2>Correct, but not useful ({len(verdicts)})</h2>"
+    for verdict in verdicts:
+        yield "".join(_miss(verdict))
+
+
 def _miss(verdict: Verdict) -> Iterator[str]:
     question = verdict.question
     yield f'<article class="miss" id="{escape(question.id)}"><h3>{escape(question.text)}</h3>'
-    yield f'<p class="fail">{escape(verdict.why)}</p>'
+    if not verdict.right:
+        yield f'<p class="fail">{escape(verdict.why)}</p>'
+    if verdict.why_not_useful:
+        yield f'<p class="fail">Not useful: {escape(verdict.why_not_useful)}</p>'
     yield f'<p class="soft">{escape(question.id)}, {question.kind}, similarity {verdict.similarity:.2f}</p>'
     for earlier in question.history:
         yield f'<p class="soft">earlier question: {escape(earlier)}</p>'
@@ -134,13 +184,22 @@ def _passage(passage: Passage) -> str:
 
 def _table(run: Evaluation) -> Iterator[str]:
     yield '<h2>All questions</h2><div class="scroll"><table><thead><tr><th></th><th>Question</th><th>Kind</th>'
-    yield '<th>Outcome</th><th class="number">Similarity</th><th>Expected lesson</th></tr></thead><tbody>'
+    yield '<th>Outcome</th><th>Useful</th><th class="number">Similarity</th><th>Expected lesson</th></tr></thead>'
+    yield "<tbody>"
     for verdict in run.verdicts:
         question = verdict.question
         mark = (
             '<span class="pass">✓</span>' if verdict.right else f'<a class="fail" href="#{escape(question.id)}">✗</a>'
         )
         yield f'<tr><td>{mark}</td><td>{escape(question.text)}<br><span class="soft">{escape(question.id)}</span></td>'
-        yield f'<td>{question.kind}</td><td>{verdict.outcome}</td><td class="number">{verdict.similarity:.2f}</td>'
-        yield f"<td>{escape(question.lesson or '')}</td></tr>"
+        yield f"<td>{question.kind}</td><td>{verdict.outcome}</td><td>{_useful_cell(verdict)}</td>"
+        yield f'<td class="number">{verdict.similarity:.2f}</td><td>{escape(question.lesson or "")}</td></tr>'
     yield "</tbody></table></div>"
+
+
+def _useful_cell(verdict: Verdict) -> str:
+    if verdict.usefulness is None:
+        return ""
+    if not verdict.usefulness.useful:
+        return f'<a class="fail" href="#{escape(verdict.question.id)}">no</a>'
+    return '<span class="pass">complete</span>' if verdict.usefulness.complete else "useful"

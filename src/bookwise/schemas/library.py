@@ -334,6 +334,13 @@ class ValidationResult(LibraryShape):
     section_cited: bool | None = None
     sources: tuple[RetrievalResult, ...] = Field(default=(), description="The chunks that the answer cites.")
     broken_citations: tuple[str, ...] = ()
+    type: str | None = Field(default=None, description="The type of question, such as how-to, if the author names it.")
+    useful: bool | None = Field(
+        default=None, description="Whether the answer contains half of the facts; None when the question names none."
+    )
+    complete: bool | None = Field(default=None, description="Whether the answer contains all facts.")
+    missing: tuple[str, ...] = Field(default=(), description="The facts that the answer does not contain.")
+    unwanted: tuple[str, ...] = Field(default=(), description="What the answer contains and should avoid.")
     answer: str = ""
     total_time_ms: float = Field(default=0.0, ge=0)
 

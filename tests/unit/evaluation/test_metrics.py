@@ -8,6 +8,7 @@ from bookwise.domain.answers import Answer, Citation, Passage
 from bookwise.evaluation.metrics import (
     Evaluation,
     LiveBook,
+    Minimum,
     area_under_roc,
     broken_citation,
     histogram,
@@ -115,6 +116,51 @@ def test_an_answer_with_a_broken_citation_counts_in_both_totals() -> None:
     broken = replace(whole, citations=(whole.citations[0], replace(whole.citations[1], quote="never said")))
     run = evaluation((question(), broken))
     assert (run.citations.asked, run.citations.right, run.accuracy) == (2, 1, 0.0)
+
+
+def test_usefulness_is_counted_by_type_where_questions_name_facts() -> None:
+    talk, sing = ("Nodes talk",), ("nodes sing",)
+    run = evaluation(
+        (question(type="list", contains=[talk]), answered()),
+        (question(id="b", type="list", contains=[talk, sing]), answered()),
+        (question(id="c", type="why", contains=[sing]), answered()),
+        (question("follow-up", id="d", history=("What is a node?",), contains=[talk]), refused(0.3)),
+        (question(id="e"), answered()),
+    )
+    assert [(t.name, t.asked, t.useful, t.complete) for t in (*run.types, run.usefulness)] == [
+        ("follow-up", 1, 0, 0), ("list", 2, 2, 1), ("why", 1, 0, 0), ("all", 4, 2, 1),
+    ]  # fmt: skip
+    assert (run.usefulness.useful_share, run.usefulness.complete_share) == (0.5, 0.25)
+    assert {verdict.question.id: verdict.why_not_useful for verdict in run.not_useful} == {
+        "c": 'missing: "nodes sing"',
+        "d": 'refused (not-in-the-book), missing: "Nodes talk"',
+    }
+    assert [verdict.question.id for verdict in run.misses] == ["d"], "a fact decides nothing about right and wrong"
+
+
+def test_what_an_answer_should_avoid_is_named() -> None:
+    run = evaluation((question(contains=["nodes talk"], avoid=["over topics"]), answered()))
+    assert [verdict.why_not_useful for verdict in run.not_useful] == ['contains: "over topics"']
+
+
+def test_a_high_answer_is_useful_or_not_where_that_is_known() -> None:
+    low = (0.7, 0.65, 0.6)
+    run = evaluation(
+        (question(contains=["nodes talk"]), answered()),
+        (question(id="b", contains=["nodes sing"]), answered()),
+        (question(id="c", contains=["nodes sing"]), answered(*low)),
+        (question("near-miss", id="d"), answered()),
+        (question(id="e"), answered()),
+    )
+    assert (run.high.asked, run.high.right) == (3, 1)
+
+
+def test_an_evaluation_must_reach_both_minimums() -> None:
+    run = evaluation((question(contains=["nodes talk"]), answered()), (question(id="b", contains=["sing"]), answered()))
+    assert Minimum(correct=1.0).met_by(run)
+    assert Minimum(correct=1.0, useful=0.5).met_by(run)
+    assert not Minimum(correct=1.0, useful=0.6).met_by(run)
+    assert not Minimum(correct=1.0, useful=0.5).met_by(evaluation())
 
 
 def test_area_under_roc_is_the_chance_that_a_positive_scores_higher() -> None:

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bookwise.evaluation.metrics import Evaluation, LiveBook, judge
+from bookwise.evaluation.metrics import Evaluation, LiveBook, Minimum, judge
 from bookwise.evaluation.report import report_html
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from tests.support.answers import answered, blocked, evidence, passage, refused
@@ -58,7 +58,8 @@ def page() -> str:
     )
     verdicts = tuple(judge(question, answer, LIVE) for question, answer in pairs)
     return report_html(
-        Evaluation(book_id="book", title=f"A {EVIL} book", engine="direct", verdicts=verdicts), minimum=0.8
+        Evaluation(book_id="book", title=f"A {EVIL} book", engine="direct", verdicts=verdicts),
+        minimum=Minimum(correct=0.8),
     )
 
 
@@ -109,3 +110,26 @@ def test_every_question_stands_in_the_table_and_a_miss_is_linked(page: str) -> N
     assert 'href="#lost-one"' in table
     assert "50.0% correct" in page
     assert "below the required 80.0%" in page
+
+
+def test_the_page_shows_useful_answers_and_what_the_others_lack() -> None:
+    pairs = (
+        (asked("whole", "answerable", "How do nodes talk?", type="how-to", contains=["nodes talk"]), answered()),
+        (asked("thin", "answerable", "Why do nodes talk?", type="why", contains=[f"to sing {EVIL}"]), answered()),
+        (asked("lost", "answerable", "Which nodes talk?", contains=["all of them"]), refused(0.5)),
+    )
+    verdicts = tuple(judge(question, answer, LIVE) for question, answer in pairs)
+    run = Evaluation(book_id="book", title="Nodes", engine="direct", verdicts=verdicts)
+    page = report_html(run, minimum=Minimum(correct=0.5, useful=0.5))
+    assert not {"script"} & set(Tags(page).seen)
+    assert "33.3% useful</strong>: below the required 50.0%" in page
+    assert "<td>how-to</td>" in page
+    misses = re.findall(r'<article class="miss" id="(.*?)">', page)
+    assert misses == ["lost", "thin"], "each question once, the wrong answers first"
+    assert "Correct, but not useful (1)" in page
+    assert "missing: &quot;to sing &lt;script&gt;" in page
+
+
+def test_the_page_is_silent_about_usefulness_where_no_question_names_facts(page: str) -> None:
+    assert "Usefulness" not in page
+    assert "not useful" not in page

@@ -63,6 +63,29 @@ def _inner_folder(value: str) -> str:
     return "" if value == "." else value.removeprefix("./").strip("/")
 
 
+def _fact_list(value: object) -> object:
+    if isinstance(value, str):
+        raise ValueError('Input should be a list, such as ["first fact", "second fact"]')
+    return value
+
+
+def _wordings(value: object) -> object:
+    """A fact in one wording, as a list of wordings."""
+    if isinstance(value, str):
+        return (value,)
+    if isinstance(value, list | tuple) and value and all(isinstance(wording, str) for wording in value):
+        return value
+    raise ValueError(
+        f'Input should be a text or a list of wordings, such as ["80 %", "80 percent"] (found {value!r:.60})'
+    )
+
+
+def _searchable(value: str) -> str:
+    if not any(map(str.isalnum, value)):
+        raise ValueError(f"Input should contain a letter or a digit (found {value!r:.60})")
+    return value
+
+
 def is_web_address(value: str) -> bool:
     """Whether the value is an http or https address with a host."""
     try:
@@ -74,6 +97,8 @@ def is_web_address(value: str) -> bool:
 
 Slug = Annotated[StrictStr, Field(pattern=f"^{SLUG}$")]
 Line = Annotated[StrictStr, Field(min_length=1, max_length=300)]
+Wording = Annotated[Line, AfterValidator(_searchable)]
+Fact = Annotated[tuple[Wording, ...], BeforeValidator(_wordings)]
 Glob = Annotated[StrictStr, Field(min_length=1, max_length=1000)]
 Number = Annotated[StrictInt, Field(ge=0, le=NUMBER_MAX)]
 Tier = Annotated[Literal[1, 2, 3, 4], BeforeValidator(_reject_boolean)]
@@ -149,7 +174,7 @@ class CalibrationFacts(_Table):
 
 
 class ValidationQuestion(_Table):
-    """`[[questions]]`: a test question with the expected lesson, or one that must be refused."""
+    """`[[questions]]`: a test question with the expected lesson and facts, or one that must be refused."""
 
     id: Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$")]
     kind: Literal["answerable", "follow-up", "off-topic", "near-miss"]
@@ -157,6 +182,9 @@ class ValidationQuestion(_Table):
     history: tuple[StrictStr, ...] = ()
     lesson: Line | None = None
     section: StrictStr | None = None
+    type: Slug | None = None  #: such as how-to; groups the figures
+    contains: Annotated[tuple[Fact, ...], BeforeValidator(_fact_list)] = ()  #: what a good answer contains
+    avoid: Annotated[tuple[Wording, ...], BeforeValidator(_fact_list)] = ()  #: what a good answer does not contain
 
     @model_validator(mode="after")
     def _check_expectation(self) -> Self:
@@ -164,6 +192,14 @@ class ValidationQuestion(_Table):
             raise ValueError(f"a question of kind {self.kind} needs lesson")
         if self.kind == "follow-up" and not self.history:
             raise ValueError("a question of kind follow-up needs history")
+        return self
+
+    @model_validator(mode="after")
+    def _check_facts(self) -> Self:
+        if self.contains and self.kind not in ("answerable", "follow-up"):
+            raise ValueError(f"remove contains: a question of kind {self.kind} must be refused, not answered")
+        if self.avoid and not self.contains:
+            raise ValueError("avoid needs contains: add the facts that a good answer contains")
         return self
 
 

@@ -91,9 +91,31 @@ def test_a_profile_cannot_be_changed(tmp_path: Path) -> None:
         profile_of(tmp_path, WHOLE).book.title = "Other"
 
 
+QUESTION = '[[questions]]\nid="q"\nkind="answerable"\ntext="abc"\nlesson="x"\n'
+
+
+def test_a_fact_has_one_wording_or_several(tmp_path: Path) -> None:
+    (question,) = profile_of(tmp_path, QUESTION + 'contains=["80 %", ["a", "b"]]\navoid=["c"]\ntype="value"').questions
+    assert (question.contains, question.avoid, question.type) == ((("80 %",), ("a", "b")), ("c",), "value")
+    assert BookProfile.model_validate_json(BookProfile(questions=(question,)).model_dump_json()).questions == (
+        question,
+    )
+
+
 @pytest.mark.parametrize(
     ("toml", "said"),
     [
+        (QUESTION + 'contains="80"', "questions[1].contains: Input should be a list, such as"),
+        (QUESTION + 'contains=["80", 90]', "questions[1].contains[2]: Input should be a text or a list of wordings"),
+        (QUESTION + "contains=[[]]", "questions[1].contains[1]: Input should be a text or a list of wordings"),
+        (QUESTION + 'contains=["80", "* _"]', "contains[2][1]: Input should contain a letter or a digit (found '* _')"),
+        (QUESTION + 'avoid="80"', "questions[1].avoid: Input should be a list, such as"),
+        (QUESTION + 'avoid=["80"]', "questions[1]: avoid needs contains: add the facts"),
+        (QUESTION + 'type="How to"', "questions[1].type: String should match pattern"),
+        (
+            '[[questions]]\nid="q"\nkind="near-miss"\ntext="abc"\ncontains=["80"]',
+            "questions[1]: remove contains: a question of kind near-miss must be refused",
+        ),
         ('[book]\ntitel = "x"', "unknown key book.titel; did you mean title?"),
         ('[shelf]\nx = "x"', "unknown key shelf; allowed keys: book, defaults, modules"),
         ('[[rules]]\npath = "x"\ntier = 1', "unknown key rules[1].tier; "),
