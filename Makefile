@@ -30,7 +30,7 @@ lock: ## Resolve the dependencies anew into requirements.lock (hashes, no addres
 	.tools/bin/uv pip compile pyproject.toml --all-extras --generate-hashes --universal \
 		--no-annotate --no-header --no-emit-index-url --quiet -o requirements.lock
 
-demo: setup ## Ingest the sample book, search it and ask it, in a throw-away data folder
+demo: setup ## Ingest the sample book, ask it and search it, in a throw-away data folder
 	@BIN=$(BIN) sh examples/demo.sh
 
 check: setup lint ## Format, lint, types, layers, unit tests and contracts on local backends: before every commit

@@ -6,28 +6,39 @@ BOOKWISE_DATA_DIR=$(mktemp -d)
 export BOOKWISE_DATA_DIR
 trap 'rm -rf "$BOOKWISE_DATA_DIR"' EXIT
 
+heading() { printf '\n──── %s\n' "$1"; }
+
 show() { printf '\n$ bookwise %s\n' "$*"; }
 
+ask() {
+    heading "$1"
+    show ask "\"$2\""
+    "$BIN/bookwise" ask "$2"
+}
+
+heading "Read a book: 29 lessons of the sample book"
 show ingest examples/physical-ai
 "$BIN/bookwise" ingest examples/physical-ai
 
-show search "\"How do nodes exchange messages?\"" --limit 2
-"$BIN/bookwise" search "How do nodes exchange messages?" --limit 2
+ask "How do I …? The commands, and where they stand in the book" "How do I create a workspace?"
 
-show search "\"How do I create a workspace?\"" --module ros2 --tier 1 --limit 1
-"$BIN/bookwise" search "How do I create a workspace?" --module ros2 --tier 1 --limit 1
+ask "Which …? The table of the book" "Which joint type should I use for a wheel that can turn forever, and which ones need limits?"
 
-show ingest examples/physical-ai "   # again: nothing changed, so nothing is done"
-"$BIN/bookwise" ingest examples/physical-ai
+ask "Why …? The explanation" "Why does visual odometry drift more and more while SLAM does not?"
 
-show ask "\"What is a node?\""
-"$BIN/bookwise" ask "What is a node?"
+ask "Not in the book: a refusal, with the closest sections" "How do I bake bread?"
 
-show ask "\"How do I bake bread?\"" "   # not in the book"
-"$BIN/bookwise" ask "How do I bake bread?"
-
-printf '\n%s\n' "\$ printf 'What is a node?\\nHow do I write one in Python?\\n' | bookwise chat    # the second question refers to the first"
+heading "A conversation: the second question refers to the first"
+printf '\n%s\n' "\$ printf 'What is a node?\\nHow do I write one in Python?\\n' | bookwise chat"
 printf 'What is a node?\nHow do I write one in Python?\n' | "$BIN/bookwise" chat
+
+heading "Passages only, for one module"
+show search "\"How do nodes exchange messages?\"" --module ros2 --limit 2
+"$BIN/bookwise" search "How do nodes exchange messages?" --module ros2 --limit 2
+
+heading "Ingest again: nothing changed, so nothing is done"
+show ingest examples/physical-ai
+"$BIN/bookwise" ingest examples/physical-ai
 
 printf '\nNow try it on your own book:  %s/bookwise ingest PATH, then  %s/bookwise ask "your question"\n' "$BIN" "$BIN"
 printf 'Or open the sample book in a browser:  make serve, then open http://127.0.0.1:8000/\n'

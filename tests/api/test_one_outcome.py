@@ -1,6 +1,6 @@
 """One question has one outcome, whichever interface it is asked through."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
@@ -8,6 +8,7 @@ import pytest
 from bookwise.api.mcp_tools import AskArguments, BookTools
 from bookwise.domain.access import ANYONE
 from bookwise.evaluation.dataset import read_questions
+from bookwise.ingestion.discovery.profile import ValidationQuestion
 from bookwise.operations.ask import AskBook
 from bookwise.schemas.answers import Outcome, summarize_answer
 from bookwise.wiring import open_app
@@ -60,17 +61,26 @@ async def by_mcp(opened: Opened, text: str) -> str:
     return str((await tools.ask(AskArguments(question=text)))["outcome"])
 
 
-async def test_every_question_of_the_sample_book_has_one_outcome(tmp_path: Path) -> None:
+def sample_questions() -> list[ValidationQuestion]:
+    """The first two questions of each kind and type: five interfaces need time for each."""
+    groups: dict[tuple[str, str | None], list[ValidationQuestion]] = defaultdict(list)
+    for question in read_questions(SAMPLE_BOOK / "bookwise.toml"):
+        groups[question.kind, question.type].append(question)
+    return [question for group in groups.values() for question in group[:2]]
+
+
+async def test_a_question_to_the_sample_book_has_one_outcome(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "data")
     async with open_app(settings) as app:
         await ingested(app, SAMPLE_BOOK, book_id=BOOK)
-    questions = read_questions(SAMPLE_BOOK / "bookwise.toml")
-    answered: Counter[str] = Counter()
+    questions = sample_questions()
+    assert len(questions) >= 30
+    outcomes: Counter[tuple[str, str]] = Counter()
     async with http_service(settings) as opened:
         for question in questions:
             outcome = await by_ask(opened, question.text)
             for face in (by_chat, by_stream, by_completion, by_mcp):
                 assert (face.__name__, await face(opened, question.text)) == (face.__name__, outcome), question.text
-            answered[question.kind] += outcome == "answered"
-    assert answered["answerable"] >= 45
-    assert answered["off-topic"] == 0
+            outcomes[question.kind, outcome] += 1
+    assert outcomes["answerable", "answered"] >= 20
+    assert outcomes["off-topic", "refused"] == 2

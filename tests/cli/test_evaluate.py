@@ -3,6 +3,7 @@
 import json
 import tomllib
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -243,8 +244,14 @@ def test_too_few_questions_keep_the_map_in_use(bookwise: CommandLine, tmp_path: 
 def test_the_sample_book_is_served_well(terminal: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BOOKWISE_EMBEDDER", "minilm")
     assert terminal("ingest", str(SAMPLE_BOOK)) == 0
-    run = terminal.json("validate", "--min", "0.95")
+    run = terminal.json("validate", "--min", "0.85", "--min-useful", "0.6")
     misses = {question["id"]: question["why"] for question in run["questions"] if not question["right"]}
-    assert run["passed"], misses
+    assert run["passed"], (misses, run["usefulness"])
     assert run["citations"]["resolved"] == run["citations"]["total"]
     assert run["kinds"]["off-topic"]["accuracy"] == 1.0
+    without_facts = [question["right"] for question in run["questions"] if question["useful"] is None]
+    assert fmean(without_facts) >= 0.95, "questions in the words of the book"
+    demo = (SAMPLE_BOOK.parent / "demo.sh").read_text(encoding="utf-8").lower()
+    shown = [question for question in run["questions"] if question["text"].lower() in demo]
+    assert len(shown) == 3
+    assert all(question["right"] and question["useful"] is not False for question in shown), shown

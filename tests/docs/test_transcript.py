@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import README, ROOT, snippets
+from tests.docs.pages import DEMO, README, ROOT, snippets
 from tests.support.serve_process import PROGRAM
 
 COMMAND = re.compile(r"^\$ bookwise (.+)\n((?:(?!^\$ ).*\n)*)", re.MULTILINE)
@@ -49,11 +49,13 @@ def test_the_transcript_in_the_readme_is_real(tmp_path: Path) -> None:
 
 
 def test_the_transcript_shows_an_ingest_an_answer_and_a_refusal() -> None:
-    (ingest, _), (ask, answer), (_, refusal) = transcript()
+    (ingest, _), (ask, answer), (refused, refusal) = transcript()
     assert ingest.startswith("ingest ")
     assert ask.startswith("ask ")
     assert "[1]" in answer
     assert "couldn't find" in refusal
+    for arguments in (ask, refused):
+        assert shlex.split(arguments)[1] in DEMO.read_text(encoding="utf-8"), "the demo shows the same"
 
 
 def test_only_durations_scores_and_wrapping_may_differ() -> None:
