@@ -216,8 +216,6 @@ Retrieve: TypeAlias = Callable[[str, int, float], Awaitable[tuple["Passage", ...
 its number; new passages get the next numbers."""
 ReadSection: TypeAlias = Callable[["Passage"], Awaitable[str]]
 """passage → the whole section it belongs to, as Markdown."""
-Closeness: TypeAlias = Callable[["Sequence[str]"], Awaitable["list[float]"]]
-"""texts → the cosine of each with the question; an empty list if that would cost a request to a service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +229,6 @@ class AnswerTask:
     history: tuple[ThreadMessage, ...] = ()
     retrieve: Retrieve
     read_section: ReadSection
-    closeness: Closeness
     temperature: float = 0.0
     max_tokens: int | None = None  #: longest answer; None: the model's own limit
     top_k: int = 5  #: passages per search, unless the engine asks for another number

@@ -5,6 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bookwise.answering.evidence.confidence import confidence_of
+from bookwise.answering.relevance.question_type import classify_question
+from bookwise.answering.relevance.sections import question_weights, rank_sections
 from bookwise.domain.answers import (
     Answered,
     AnswerMeta,
@@ -14,6 +16,7 @@ from bookwise.domain.answers import (
     Grounding,
     Interrupted,
     Passage,
+    RankedSection,
     Refused,
     Usage,
 )
@@ -47,17 +50,20 @@ async def chunk_text(passage: Passage) -> str:
     return passage.chunk.text
 
 
-async def no_closeness(_texts: Sequence[str]) -> list[float]:
-    """An embedder that is not asked."""
-    return []
+def sections_of(question: str, passages: Sequence[Passage]) -> tuple[RankedSection, ...]:
+    """The sections of these passages, ranked for the question without an embedder."""
+    kind = classify_question(question)
+    return tuple(rank_sections(kind, passages, question_weights(kind, passages)))
 
 
 def evidence(*scores: float, question: str = "How do nodes talk?") -> Evidence:
-    """Passages numbered from 1, one per score."""
+    """Passages numbered from 1, one per score; an answer from them is as likely to be useful as they are similar."""
+    passages = tuple(passage(number, score) for number, score in enumerate(scores, 1))
+    confidence = confidence_of(scores, [])
     return Evidence(
         question=question,
-        passages=tuple(passage(number, score) for number, score in enumerate(scores, 1)),
-        confidence=confidence_of(scores, []),
+        passages=passages,
+        confidence=replace(confidence, usefulness=confidence.average if confidence.should_answer else 0.0),
         timings=Timings(embed_ms=2.0, index_ms=5.0, total_ms=7.5),
     )
 

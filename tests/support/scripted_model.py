@@ -15,7 +15,7 @@ from bookwise.domain.books import Book
 from bookwise.domain.errors import ModelUnavailable
 from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import Answerer, AnswerTask, Retrieve, Written
-from tests.support.answers import chunk_text, no_closeness
+from tests.support.answers import chunk_text
 from tests.support.builders import NOON, chunks
 from tests.support.scripted_http import Reply
 
@@ -132,7 +132,9 @@ def passage(text: str, *, number: int = 1, title: str = "loops", url: str = "", 
 
 
 def evidence(*passages: Passage, question: str = "What is a loop?") -> Evidence:
-    facts = Confidence(average=0.8, minimum=0.8, maximum=0.8, count=len(passages), diversity=0.0, level="high")
+    facts = Confidence(
+        average=0.8, minimum=0.8, maximum=0.8, count=len(passages), diversity=0.0, similarity_level="high"
+    )
     return Evidence(question=question, passages=passages, confidence=facts)
 
 
@@ -145,7 +147,6 @@ def task(*, within: float = 10.0, retrieve: Retrieve | None = None, **facts: Any
         evidence=evidence(passage("A loop repeats its body.")),
         retrieve=retrieve or Searches(),
         read_section=chunk_text,
-        closeness=no_closeness,
         deadline=anyio.current_time() + within,
     )
     return replace(plain, **facts)

@@ -153,7 +153,6 @@ class AnswerRun:
             history=self._history,
             retrieve=self._search.retrieve,
             read_section=self._search.section_text,
-            closeness=self._search.closeness,
             temperature=self._kit.temperature,
             max_tokens=self._kit.max_tokens,
             top_k=self._question.top_k,
@@ -220,7 +219,7 @@ class AnswerRun:
             citations=citations,
             evidence=evidence,
             grounding=draft.grounding,
-            disclaimer=messages.DISCLAIMER if evidence.confidence.level == "low" else None,
+            disclaimer=messages.doubtful(citations[0].passage) if evidence.confidence.level == "low" else None,
             meta=meta,
         )
 

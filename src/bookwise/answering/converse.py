@@ -75,9 +75,9 @@ async def _save(message: ThreadMessage, thread_id: str, *, threads: ThreadStore,
 
 def assistant_message(answer: Answer) -> ThreadMessage:
     """Returns the message that a thread stores for an answer."""
-    confidence = answer.evidence.confidence.average if isinstance(answer, Answered | Refused) else None
-    if isinstance(answer, Refused) and answer.evidence.confidence.should_answer:
-        confidence = 0.0  # the passages sufficed, and still there is no answer to trust
+    confidence = None
+    if isinstance(answer, Answered | Refused):
+        confidence = answer.evidence.confidence.usefulness if isinstance(answer, Answered) else 0.0
     complete = not isinstance(answer, Interrupted)
     return _message(answer.text, confidence=confidence, complete=complete, details=_details(answer))
 

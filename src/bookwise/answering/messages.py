@@ -6,7 +6,6 @@ from bookwise.domain.answers import Passage
 
 NOT_IN_THE_BOOK = "I couldn't find that information in the book."
 BLOCKED = "I can only answer questions about the book. Please ask about something in it."
-DISCLAIMER = "The book covers this only loosely: check the cited passages before you rely on this answer."
 UNSUPPORTED_MARK = " *(not supported by the book)*"
 
 
@@ -21,6 +20,11 @@ def refusal(nearest: Sequence[Passage]) -> str:
         return NOT_IN_THE_BOOK
     lessons = "; ".join(f"{title(passage)} [{passage.number}]" for passage in nearest)
     return f"{NOT_IN_THE_BOOK} The closest sections are: {lessons}."
+
+
+def doubtful(passage: Passage) -> str:
+    """Returns the note above an answer that may not be one."""
+    return f"The book may not answer this directly. The closest section is {title(passage)}."
 
 
 def which_one(choices: Sequence[Passage]) -> str:

@@ -107,7 +107,7 @@ def summary(result: AnswerSummary) -> str:
     """Confidence, duration and engine or model in one line."""
     parts = [f"{result.meta.total_ms:.0f} ms", result.meta.model or result.meta.engine]
     if result.passages:
-        parts.insert(0, f"confidence {result.confidence.level} ({result.confidence.average:.2f})")
+        parts.insert(0, f"confidence {result.confidence.level} ({result.confidence.usefulness:.0%})")
     return " · ".join(parts)
 
 

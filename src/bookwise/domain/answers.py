@@ -53,20 +53,45 @@ class Passage:
     strength: float = 0.0  #: match strength before calibration; separates passages better than `score`
 
 
+#: (level, least probability that an answer is useful); the first match counts. Of the answers with `high`, nine in ten
+#: are useful, of those with `medium` seven in ten (docs/answers.md, Confidence).
+USEFULNESS_LEVELS: tuple[tuple[Level, float], ...] = (("high", 0.83), ("medium", 0.7), ("low", 0.0))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confidence:
-    """How well the passages support an answer; computed by `answering.evidence.confidence`."""
+    """How sure an answer is: the similarities of its passages, and how likely it is to be useful."""
 
     average: float
     minimum: float
     maximum: float
     count: int
     diversity: float  #: 1 − mean pairwise cosine of the passages
-    level: Level
+    similarity_level: Level  #: by average and count; `insufficient`: the question is refused
+    usefulness: float = 0.0  #: estimated probability that the answer is useful; 0 without an answer
 
     @property
     def should_answer(self) -> bool:
-        return self.level != "insufficient"
+        return self.similarity_level != "insufficient"
+
+    @property
+    def level(self) -> Level:
+        """The level that readers see: how likely the answer is to be useful."""
+        return usefulness_level(self.usefulness) if self.should_answer else "insufficient"
+
+
+def usefulness_level(probability: float) -> Level:
+    """Returns the level of an answer that is useful with this probability."""
+    return next(level for level, least in USEFULNESS_LEVELS if probability >= least)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedSection:
+    """A section of the book, named by its best passage."""
+
+    passage: Passage
+    score: float  #: how well it answers, compared with the other sections of the same question
+    sentence: str  #: the one that holds most of the question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +101,7 @@ class Evidence:
     question: str  #: the question as searched: for a follow-up, its stand-alone form
     passages: tuple[Passage, ...]
     confidence: Confidence
+    sections: tuple[RankedSection, ...] = ()  #: the sections of the passages, best first; empty for a refusal
     timings: Timings | None = None
 
 

@@ -1,24 +1,27 @@
 """SearchQuery → SearchResult: live chunks only, no repeated text, scores on the calibrated scale."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 from bookwise.domain.books import Book, Calibration, Chunk, Vector
 from bookwise.domain.errors import IndexUnavailable
 from bookwise.domain.search import Hit, Live, SearchQuery, SearchResult, Timings
 from bookwise.ports import CatalogReader, Embedder, LessonIndex
-from bookwise.retrieval.fuse import CANDIDATES_MIN, FusionOptions, Ranked, ranked
+from bookwise.retrieval.fuse import CANDIDATES_MIN, Ranked, ranked
+from bookwise.text.words import content_words
+
+_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SearchKit:
-    """The ports and options of a search."""
+    """The ports of a search."""
 
     embedder: Embedder
     index: LessonIndex
     catalog: CatalogReader
-    fusion: FusionOptions = field(default_factory=FusionOptions)
 
     def calibration_of(self, book: Book) -> Calibration:
         """The calibration fitted on the book, else the embedder's."""
@@ -45,7 +48,7 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
     hits = tuple(
         Hit(
             chunk=chunk,
-            score=calibration.similarity(match.strength),
+            score=calibration.similarity(match.relevance),
             cosine=match.candidate.cosine,
             lexical=match.candidate.lexical,
             strength=match.strength,
@@ -63,12 +66,13 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
 async def _best_live(vector: Vector, query: SearchQuery, kit: SearchKit) -> tuple[int, list[tuple[Ranked, Chunk]]]:
     """The number of candidates, and the best of them that are live."""
     pool = max(CANDIDATES_MIN, query.limit)
+    terms = len(content_words(_CODE.sub(" ", query.text)))
     while True:
         live = await kit.catalog.live(query.filter.book_id)
         if not live.revisions:
             raise _no_live_lesson(query.filter.book_id)
         candidates = await kit.index.nearest(vector, query.text, within=query.filter, limit=pool)
-        best, hidden = await _first_live(ranked(candidates, kit.fusion), live, query.limit, kit.index)
+        best, hidden = await _first_live(ranked(candidates, terms), live, query.limit, kit.index)
         if len(best) == query.limit or not hidden:
             return len(candidates), best
         if live != await kit.catalog.live(query.filter.book_id):

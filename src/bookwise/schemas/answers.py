@@ -25,7 +25,9 @@ Outcome: TypeAlias = Literal["answered", "refused", "blocked", "interrupted"]
 
 INTERRUPTED_EMPTY = "The answer was cut off before its first word. Ask again."
 
-NO_CONFIDENCE = Confidence(average=0.0, minimum=0.0, maximum=0.0, count=0, diversity=0.0, level="insufficient")
+NO_CONFIDENCE = Confidence(
+    average=0.0, minimum=0.0, maximum=0.0, count=0, diversity=0.0, similarity_level="insufficient"
+)
 
 
 class GroundingReport(Shape):

@@ -18,8 +18,7 @@ from pydantic import (
     model_validator,
 )
 
-from bookwise.answering.evidence.confidence import level_of
-from bookwise.domain.answers import QUESTION_MAX, Answer, EngineName, Level, Passage, Question
+from bookwise.domain.answers import QUESTION_MAX, Answer, EngineName, Level, Passage, Question, usefulness_level
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Role, Thread, ThreadMessage
 from bookwise.schemas import locations
 from bookwise.schemas.answers import GroundingReport, Outcome, summarize_answer
@@ -176,11 +175,11 @@ def _default_outcome(fields: dict[str, Any]) -> Outcome:
 
 ANSWER_EXAMPLE: dict[str, Any] = {
     "response": "A node is a process that performs computation. [1]",
-    "confidence": METRICS_EXAMPLE["average_similarity"],
+    "confidence": 0.91,
     "sources": [SOURCE_EXAMPLE],
     "session_id": EXAMPLE_SESSION_ID,
     "timestamp": EXAMPLE_TIME,
-    "confidence_level": METRICS_EXAMPLE["confidence_level"],
+    "confidence_level": "high",
     "should_answer": True,
     "outcome": "answered",
     "reason": None,
@@ -200,13 +199,11 @@ class ChatResponse(Shape):
     model_config = examples(ANSWER_EXAMPLE)
 
     response: Annotated[str, Field(pattern=r"\S")]
-    confidence: Similarity = Field(
-        description="Average similarity of the passages; 0 when passages that suffice led to no answer."
-    )
+    confidence: Similarity = Field(description="Estimated probability that the answer is useful; 0 without an answer.")
     sources: tuple[Source, ...]
     session_id: SessionId
     timestamp: Timestamp = Field(default_factory=lambda: iso(now()))
-    confidence_level: Level
+    confidence_level: Level = Field(description="The level of `confidence`; `metrics` has the level by similarity.")
     should_answer: bool = Field(description="True exactly when `outcome` is `answered`.")
     outcome: Outcome = Field(default_factory=_default_outcome)
     reason: str | None = Field(default=None, description="Why the question was refused, blocked or cut off.")
@@ -221,11 +218,9 @@ class ChatResponse(Shape):
     @model_validator(mode="after")
     def _check_decision(self) -> Self:
         require_decision(self.should_answer, self.confidence_level)
-        possible = {level_of(self.confidence, count) for count in range(TOP_K_MAX + 1)}
-        if self.confidence_level not in possible:
-            raise ValueError(
-                f"confidence_level cannot be {self.confidence_level!r} at a confidence of {self.confidence}"
-            )
+        level = usefulness_level(self.confidence) if self.should_answer else "insufficient"
+        if self.confidence_level != level:
+            raise ValueError(f"confidence_level must be {level!r} at a confidence of {self.confidence}")
         if (self.outcome == "answered") != self.should_answer:
             raise ValueError(f"should_answer cannot be {self.should_answer} when the outcome is {self.outcome!r}")
         if self.outcome == "answered" and not self.sources:
@@ -236,16 +231,9 @@ class ChatResponse(Shape):
 
     @model_validator(mode="after")
     def _check_metrics(self) -> Self:
-        """Confidence and level are those of the metrics. A question that was not answered although the passages
-        sufficed (the language model refused, or the question is ambiguous) has none."""
-        if self.metrics is None:
-            return self
-        expected: tuple[float, Level] = (self.metrics.average_similarity, self.metrics.confidence_level)
-        if self.outcome != "answered" and self.metrics.should_answer:
-            expected = (0.0, "insufficient")
-        for name, value in zip(("confidence", "confidence_level"), expected, strict=True):
-            if getattr(self, name) != value:
-                raise ValueError(f"{name} is {getattr(self, name)!r}, but by the metrics it must be {value!r}")
+        """An answer needs passages that suffice."""
+        if self.outcome == "answered" and self.metrics is not None and not self.metrics.should_answer:
+            raise ValueError("the metrics do not allow an answer")
         return self
 
     @classmethod
@@ -254,7 +242,7 @@ class ChatResponse(Shape):
         confidence = summary.confidence
         return cls(
             response=summary.text,
-            confidence=confidence.average,
+            confidence=confidence.usefulness,
             sources=tuple(Source.of(c.passage, quote=c.quote) for c in summary.citations),
             session_id=session_id,
             timestamp=iso(at or now()),
@@ -274,7 +262,7 @@ class ChatResponse(Shape):
 
 MESSAGES_EXAMPLE: list[dict[str, Any]] = [
     {"role": "user", "content": "What is a node?", "timestamp": EXAMPLE_TIME},
-    {"role": "assistant", "content": ANSWER_EXAMPLE["response"], "timestamp": EXAMPLE_TIME, "confidence": 0.84},
+    {"role": "assistant", "content": ANSWER_EXAMPLE["response"], "timestamp": EXAMPLE_TIME, "confidence": 0.91},
 ]
 
 

@@ -57,7 +57,7 @@ class ConfidenceMetrics(Shape):
             max_similarity=confidence.maximum,
             num_chunks=confidence.count,
             chunk_diversity=confidence.diversity,
-            confidence_level=confidence.level,
+            confidence_level=confidence.similarity_level,
             should_answer=confidence.should_answer,
         )
 

@@ -41,7 +41,7 @@ async def test_both_sides_are_kept_with_confidence_and_citations(opened: tuple[A
     user, assistant = (await app.threads.thread(thread.id)).messages
     assert (user.role, user.content) == ("user", VALVE)
     assert (assistant.role, assistant.content, assistant.complete) == ("assistant", answer.text, True)
-    assert assistant.confidence == pytest.approx(answer.evidence.confidence.average)
+    assert assistant.confidence == pytest.approx(answer.evidence.confidence.usefulness)
     assert [c["number"] for c in assistant.details["citations"]] == [c.number for c in answer.citations]
 
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bookwise.domain.search import Candidate
-from bookwise.retrieval.fuse import FusionOptions, ranked
+from bookwise.retrieval.fuse import ORDER_WEIGHT, ranked
 
-OPTIONS = FusionOptions()
+TERMS = 4  #: of the question, where the number does not matter
 SCORE = st.floats(0, 1)
 CANDIDATES = st.lists(
     st.builds(Candidate, ref=st.integers(0, 40), lesson=st.integers(0, 5), cosine=SCORE, lexical=SCORE),
@@ -25,40 +25,52 @@ def candidate(ref: int, *, lesson: int, cosine: float, lexical: float = 0.0) -> 
 
 
 def order(*candidates: Candidate) -> list[int]:
-    return [match.candidate.ref for match in ranked(candidates, OPTIONS)]
+    return [match.candidate.ref for match in ranked(candidates, TERMS)]
 
 
 @given(CANDIDATES, st.randoms(use_true_random=False))
 def test_the_order_does_not_depend_on_the_order_of_the_input(candidates: list[Candidate], random: Random) -> None:
     shuffled = list(candidates)
     random.shuffle(shuffled)
-    assert ranked(shuffled, OPTIONS) == ranked(candidates, OPTIONS)
+    assert ranked(shuffled, TERMS) == ranked(candidates, TERMS)
 
 
 @given(CANDIDATES)
 def test_no_candidate_is_dropped_or_repeated(candidates: list[Candidate]) -> None:
-    assert sorted(match.candidate for match in ranked(candidates, OPTIONS)) == sorted(candidates)
+    assert sorted(match.candidate for match in ranked(candidates, TERMS)) == sorted(candidates)
 
 
 @given(CANDIDATES)
-def test_strengths_never_grow_down_the_list(candidates: list[Candidate]) -> None:
-    strengths = [match.strength for match in ranked(candidates, OPTIONS)]
-    assert strengths == sorted(strengths, reverse=True)
+def test_relevance_never_grows_down_the_list(candidates: list[Candidate]) -> None:
+    relevance = [match.relevance for match in ranked(candidates, TERMS)]
+    assert relevance == sorted(relevance, reverse=True)
 
 
 @given(CANDIDATES)
 def test_within_a_lesson_the_better_match_comes_first(candidates: list[Candidate]) -> None:
     def own(one: Candidate) -> float:
-        return one.cosine + OPTIONS.lexical_weight * one.lexical
+        return one.cosine + ORDER_WEIGHT * math.log(1 + TERMS) * one.lexical
 
     for lesson in {one.lesson for one in candidates}:
-        matches = [match.candidate for match in ranked(candidates, OPTIONS) if match.candidate.lesson == lesson]
+        matches = [match.candidate for match in ranked(candidates, TERMS) if match.candidate.lesson == lesson]
         for better, worse in itertools.pairwise(matches):
             assert own(better) >= own(worse) or math.isclose(own(better), own(worse), abs_tol=1e-9)
 
 
 def test_words_in_common_lift_a_chunk_above_one_that_is_only_a_little_closer_in_meaning() -> None:
     assert order(candidate(1, lesson=1, cosine=0.60), candidate(2, lesson=2, cosine=0.55, lexical=0.4)) == [2, 1]
+
+
+def test_in_a_long_question_shared_words_count_more_because_each_is_a_smaller_share() -> None:
+    near, sharing = candidate(1, lesson=1, cosine=0.60), candidate(2, lesson=2, cosine=0.45, lexical=0.2)
+    assert [match.candidate.ref for match in ranked([near, sharing], 2)] == [1, 2]
+    assert [match.candidate.ref for match in ranked([near, sharing], 20)] == [2, 1]
+
+
+def test_the_number_of_terms_does_not_change_a_strength() -> None:
+    """The calibrated scale that refusals rest on means the same for every question."""
+    one = candidate(1, lesson=1, cosine=0.6, lexical=0.4)
+    assert ranked([one], 1)[0].strength == ranked([one], 30)[0].strength
 
 
 def test_between_equal_chunks_the_one_from_the_lesson_with_more_about_it_wins() -> None:
@@ -84,7 +96,7 @@ def test_a_strength_is_the_cosine_plus_half_the_words_plus_three_tenths_of_the_l
             candidate(3, lesson=1, cosine=0.1),
             candidate(4, lesson=2, cosine=0.5),
         ],
-        OPTIONS,
+        TERMS,
     )
     strengths = {match.candidate.ref: match.strength for match in matches}
     support = (0.8 + 0.4) / 2

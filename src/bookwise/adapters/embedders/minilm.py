@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 NAME = "all-MiniLM-L6-v2"
 SIZE = 384
-MAX_TOKENS = 512
+MAX_TOKENS = 256
 #: A question of up to this length takes a few milliseconds; using a thread would add another one.
 INLINE_CHARACTERS = 200
 GRAPH_FILE = "minilm-1.onnx"

@@ -33,7 +33,7 @@ def confidence_of(scores: Sequence[float], vectors: Sequence[Vector]) -> Confide
         maximum=max(scores, default=0.0),
         count=len(scores),
         diversity=diversity(vectors),
-        level=level_of(average, len(scores)),
+        similarity_level=level_of(average, len(scores)),
     )
 
 

@@ -13,6 +13,15 @@ from bookwise.answering.evidence.answerability import (
 from bookwise.answering.evidence.confidence import RULES
 from bookwise.answering.evidence.decision import Decision, Findings, decide, nothing_found
 from bookwise.answering.evidence.spelling import correct_spelling
+from bookwise.answering.evidence.usefulness import LEAD_MAX, usefulness
+from bookwise.answering.relevance.question_type import classify_question
+from bookwise.answering.relevance.sections import (
+    contenders,
+    passage_coverage,
+    question_weights,
+    rank_sections,
+    rerank_sections,
+)
 from bookwise.domain.answers import Evidence, Passage, Question
 from bookwise.domain.books import Vector
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
@@ -67,9 +76,29 @@ class EvidenceSearch:
         """Returns whether and with which passages the question can be answered; adds these to `seen`."""
         if len(query.strip()) < QUERY_MIN:
             return nothing_found(query)
-        decision = decide(self.question, await self._findings(query))
+        findings = await self._findings(query)
+        decision = decide(self.question, findings)
+        if decision.refusal is None:
+            decision = replace(decision, evidence=await self._with_sections(decision.evidence, findings))
         self.seen.update((passage.chunk.id, passage) for passage in decision.evidence.passages)
         return decision
+
+    async def _with_sections(self, evidence: Evidence, findings: Findings) -> Evidence:
+        """Returns the evidence with its sections, best first, and with the usefulness of an answer from them."""
+        question = classify_question(evidence.question)
+        weights = question_weights(question, evidence.passages)
+        sections = rank_sections(question, evidence.passages, weights)
+        if sentences := [section.sentence for section in contenders(sections)]:
+            sections = rerank_sections(sections, await self.closeness(sentences))
+        probability = usefulness(
+            similarity=findings.calibration.similarity(sections[0].passage.strength),
+            coverage=max(passage_coverage(weights, passage) for passage in evidence.passages),
+            lead=sections[0].score - sections[1].score if len(sections) > 1 else LEAD_MAX,
+            agreement=sections[0].passage.number == evidence.passages[0].number,
+            names_missing=findings.signals.names is False,
+        )
+        confidence = replace(evidence.confidence, usefulness=probability)
+        return replace(evidence, sections=tuple(sections), confidence=confidence)
 
     async def _findings(self, query: str) -> Findings:
         result, unknown_words = await self._search_corrected(query)

@@ -6,22 +6,15 @@ from bookwise.answering.extractive.display import prose, readable
 from bookwise.answering.extractive.extract import Budget, Extract, extract
 from bookwise.answering.relevance.question_type import QuestionType, classify_question
 from bookwise.answering.relevance.rank import TermWeights, unit_contexts
-from bookwise.answering.relevance.sections import (
-    RankedSection,
-    contenders,
-    coverage,
-    question_weights,
-    rank_sections,
-    rerank_sections,
-)
-from bookwise.domain.answers import Citation, EngineName, Passage, SearchStarted, TextDelta, Usage
+from bookwise.answering.relevance.sections import coverage, question_weights
+from bookwise.domain.answers import Citation, EngineName, Passage, RankedSection, SearchStarted, TextDelta, Usage
 from bookwise.ports import AnswerTask, Written
 
 # Words; half of the answers have at most 185, nine in ten fewer than 260 (docs/benchmarks.md, Readers).
-ALONE = Budget(words=200, whole=260)
-FIRST = Budget(words=130, whole=180)
-SECOND = Budget(words=110, whole=140)
-CLOSE = 0.15  #: a second section within this score of the first is shown too
+ALONE = Budget(words=190, whole=250)
+FIRST = Budget(words=120, whole=170)
+SECOND = Budget(words=100, whole=130)
+CLOSE = 0.25  #: a second section within this score of the first is shown too
 LEFT_OUT = "…"
 
 
@@ -31,12 +24,9 @@ class ExtractiveAnswerer:
     name: EngineName = "extractive"
 
     async def answer(self, task: AnswerTask) -> AsyncIterator[TextDelta | SearchStarted | Written]:
-        question, passages = classify_question(task.standalone), task.evidence.passages
-        weights = question_weights(question, passages)
-        ranking = rank_sections(question, passages, weights)
-        if sentences := [section.sentence for section in contenders(ranking)]:
-            ranking = rerank_sections(ranking, await task.closeness(sentences))
-        sections = _shown_sections(question, ranking)
+        question = classify_question(task.standalone)
+        weights = question_weights(question, task.evidence.passages)
+        sections = _shown_sections(question, task.evidence.sections)
         citations: list[Citation] = []
         budgets = (FIRST, SECOND) if len(sections) > 1 else (ALONE,)
         for section, budget in zip(sections, budgets, strict=False):
@@ -49,7 +39,7 @@ class ExtractiveAnswerer:
         yield Written(usage=Usage(), citations=tuple(citations))
 
 
-def _shown_sections(question: QuestionType, ranked: list[RankedSection]) -> list[RankedSection]:
+def _shown_sections(question: QuestionType, ranked: Sequence[RankedSection]) -> Sequence[RankedSection]:
     """The best section; the second one too when it is about as good, or when two things are compared."""
     if len(ranked) < 2:
         return ranked

@@ -1,28 +1,35 @@
 """Passages and a question → the sections they belong to, ranked by how well they answer.
 
-The strength of a match says which chunk is near. Which section answers also shows in the words: one sentence that holds
-most of the question counts, and so does the share of the question that the passage holds at all.
+The strength of a match says which chunk is near. Which section answers also shows in the words: in one sentence that
+holds most of the question, in the heading, in neighbouring words that are neighbours in the question too, and in the
+kind of block that the question asks for.
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 
 from bookwise.answering.relevance.question_type import QuestionType
-from bookwise.answering.relevance.rank import TermWeights, term_weights, unit_contexts
-from bookwise.domain.answers import Passage
+from bookwise.answering.relevance.rank import TermWeights, UnitContext, term_weights, unit_contexts
+from bookwise.domain.answers import Passage, RankedSection
+from bookwise.text.blocks import markdown_blocks
 from bookwise.text.words import content_words
 
-# Chosen with `benchmarks.readers` on six books together (docs/benchmarks.md, Readers).
-LEXICAL_WEIGHT = 0.3  #: added to the weight that shared words already have in the match strength
-SENTENCE_WEIGHT = 0.2
+# Learned on 186 questions of six books: the log-likelihood of the right section, cross-validated by book. Divided by
+# the weight of the strength and rounded (docs/benchmarks.md, Readers).
+LEXICAL_WEIGHT = 0.65  #: added to the weight that shared words already have in the strength
+SENTENCE_WEIGHT = 0.25
 COVERAGE_WEIGHT = 0.1
-HEADING_WEIGHT = 0.1
+TITLE_WEIGHT = 0.5  #: of the question's words in the title of the section
+PAGE_WEIGHT = 0.25  #: in the title of the lesson
+PAIR_WEIGHT = 0.4
+KIND_WEIGHT = 0.25  #: when the section has a block of the kind that is asked for
+FURTHER_WEIGHT = 0.1  #: for each further passage of the same section
 FURNITURE_PENALTY = 0.2
-CLOSENESS_WEIGHT = 0.4  #: of the cosine between the question and the likeliest sentence
+CLOSENESS_WEIGHT = 0.5  #: of the cosine between the question and the likeliest sentence
 CLOSENESS_SECTIONS = 4  #: maximum number of sections compared by it: every sentence costs an embedding
-CLOSENESS_WITHIN = 0.25  #: a section further below the first could hardly overtake it
+CLOSENESS_WITHIN = 0.4  #: a section further below the first could hardly overtake it
 SENTENCE_CHARACTERS = 100  #: a longer sentence is cut: 200 characters were no better and took twice as long
 
 _FURNITURE = re.compile(
@@ -32,23 +39,18 @@ _FURNITURE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RankedSection:
-    """A section, named by its best passage."""
-
-    passage: Passage
-    score: float
-    sentence: str  #: the one that holds most of the question
-
-
 def rank_sections(question: QuestionType, passages: Sequence[Passage], weights: TermWeights) -> list[RankedSection]:
     """One per section, best first; ties in the order of the passages."""
-    best: dict[tuple[str, ...], RankedSection] = {}
+    sections: dict[tuple[str, ...], list[RankedSection]] = {}
     for passage in passages:
-        key, section = _section_key(passage), _ranked(question.text, passage, weights)
-        if key not in best or section.score > best[key].score:
-            best[key] = section
-    return _best_first(best.values())
+        sections.setdefault(_section_key(passage), []).append(_ranked(question, passage, weights))
+    return _best_first(_with_support(members) for members in sections.values())
+
+
+def _with_support(members: Sequence[RankedSection]) -> RankedSection:
+    """The best of the passages of one section; the others speak for it too."""
+    best = _best_first(members)[0]
+    return replace(best, score=best.score + FURTHER_WEIGHT * (len(members) - 1))
 
 
 def contenders(sections: Sequence[RankedSection]) -> list[RankedSection]:
@@ -80,6 +82,11 @@ def coverage(weights: TermWeights, words: frozenset[str]) -> float:
     return sum(weight for word, weight in weights.items() if word in words)
 
 
+def passage_coverage(weights: TermWeights, passage: Passage) -> float:
+    """The weight of the question's words in one passage and its headings, 0–1."""
+    return coverage(weights, frozenset().union(*(unit.terms | unit.near_terms for unit in unit_contexts(passage))))
+
+
 def is_furniture(title: str, question: str = "") -> bool:
     """Whether a heading announces a quiz, a summary or the like, and the question does not ask for one."""
     return bool(_FURNITURE.search(title)) and not _FURNITURE.search(question)
@@ -90,19 +97,36 @@ def _section_key(passage: Passage) -> tuple[str, ...]:
     return (passage.chunk.lesson_id, where.anchor, *where.heading_path)
 
 
-def _ranked(question: str, passage: Passage, weights: TermWeights) -> RankedSection:
+def _ranked(question: QuestionType, passage: Passage, weights: TermWeights) -> RankedSection:
     where, units = passage.chunk.locator, unit_contexts(passage)
     sentence, text = max(
         ((coverage(weights, unit.terms), unit.unit.text) for unit in units), key=itemgetter(0), default=(0.0, "")
     )
-    words = frozenset().union(*(unit.terms for unit in units))
-    heading = content_words(" ".join((where.page_title, *where.heading_path)))
+    terms = frozenset().union(*(unit.terms for unit in units))
     score = (
         (passage.strength or passage.score)
         + LEXICAL_WEIGHT * passage.lexical
         + SENTENCE_WEIGHT * sentence
-        + COVERAGE_WEIGHT * coverage(weights, words)
-        + HEADING_WEIGHT * coverage(weights, heading)
-        - FURNITURE_PENALTY * is_furniture(where.section_title or "", question)
+        + COVERAGE_WEIGHT * coverage(weights, terms)
+        + TITLE_WEIGHT * coverage(weights, content_words(where.section_title or ""))
+        + PAGE_WEIGHT * coverage(weights, content_words(where.page_title))
+        + PAIR_WEIGHT * _shared_pairs(question, units)
+        + KIND_WEIGHT * _has_wanted_block(question, passage)
+        - FURNITURE_PENALTY * is_furniture(where.section_title or "", question.text)
     )
-    return RankedSection(passage, score, text[:SENTENCE_CHARACTERS])
+    return RankedSection(passage=passage, score=score, sentence=text[:SENTENCE_CHARACTERS])
+
+
+def _shared_pairs(question: QuestionType, units: Sequence[UnitContext]) -> float:
+    """The share of the question's neighbouring words that are neighbours in the passage."""
+    if not question.pairs:
+        return 0.0
+    return len(question.pairs & frozenset().union(*(unit.pairs for unit in units))) / len(question.pairs)
+
+
+_WANTED = {"procedure": frozenset({"code", "list"}), "list": frozenset({"list", "table"})}
+
+
+def _has_wanted_block(question: QuestionType, passage: Passage) -> bool:
+    wanted = _WANTED.get(question.kind, frozenset())
+    return bool(wanted) and any(block.kind in wanted for block in markdown_blocks(passage.chunk.text))

@@ -48,7 +48,7 @@ def test_strong_passages_are_answered_with_the_evidence_and_its_confidence() -> 
     assert decision.refusal is None
     assert decision.evidence.question == "How do nodes talk?"
     assert [found.number for found in decision.evidence.passages] == [1, 2, 3, 4, 5]
-    assert decision.evidence.confidence.level == "high"
+    assert decision.evidence.confidence.similarity_level == "high"
 
 
 def test_weak_passages_are_refused_as_not_in_the_book_with_the_closest_lessons() -> None:

@@ -52,6 +52,36 @@ def test_words_of_the_question_in_the_heading_count() -> None:
     assert order("How long does baking bread take?", plain, titled) == [2, 1]
 
 
+def test_words_of_the_question_in_the_title_of_the_lesson_count() -> None:
+    other = of_section(1, "A", "It takes an hour.", strength=1.0)
+    titled = replace(
+        other,
+        number=2,
+        chunk=replace(other.chunk, locator=replace(other.chunk.locator, page_title="Baking bread", anchor="b")),
+    )
+    assert order("How long does baking bread take?", other, replace(titled, strength=0.9)) == [2, 1]
+
+
+def test_words_that_are_neighbours_in_question_and_section_count() -> None:
+    apart = of_section(1, "A", "The dough rests. Rye is dark.", strength=1.0)
+    together = of_section(2, "B", "The rye dough rests. It is dark.", strength=0.99)
+    assert order("Is rye dough dark?", apart, together) == [2, 1]
+
+
+def test_a_section_with_the_kind_of_block_that_is_asked_for_comes_first() -> None:
+    prose = of_section(1, "A", "Bread is baked in the oven.", strength=1.0)
+    steps = of_section(2, "B", "Bread is baked in the oven.\n\n1. Knead.\n2. Bake.", strength=0.9)
+    assert order("How do I bake bread in the oven?", prose, steps) == [2, 1]
+    assert order("Who bakes bread in the oven?", prose, steps) == [1, 2]
+
+
+def test_a_second_passage_of_the_same_section_speaks_for_it() -> None:
+    alone = of_section(1, "A", "Nothing here.", strength=0.95)
+    first, second = (of_section(n, "B", "Nothing here.", strength=0.9) for n in (2, 3))
+    assert order("How is bread baked?", alone, first) == [1, 2]
+    assert order("How is bread baked?", alone, first, second) == [2, 1]
+
+
 def test_shared_words_count_beyond_the_match_strength() -> None:
     one = of_section(1, "A", "It rests.", strength=1.0, lexical=0.1)
     other = of_section(2, "B", "It rests.", strength=0.95, lexical=0.5)
@@ -94,7 +124,7 @@ def test_the_sentences_decide_between_sections_that_are_near_each_other() -> Non
 
 
 def test_a_section_that_is_ahead_needs_no_second_look() -> None:
-    passages = [of_section(n, f"S{n}", "Nothing here.", strength=s) for n, s in ((1, 1.0), (2, 0.7))]
+    passages = [of_section(n, f"S{n}", "Nothing here.", strength=s) for n, s in ((1, 1.0), (2, 0.5))]
     assert contenders(ranked("How is bread baked?", *passages)) == []
     assert contenders(()) == []
 
