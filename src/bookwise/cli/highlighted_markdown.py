@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -13,17 +14,6 @@ from rich.syntax import Syntax
 from bookwise.domain.answers import Highlight
 
 _LINE = re.compile(r"\S[^\n]*")
-
-
-class HighlightedMarkdown(Markdown):
-    """Markdown that shows link targets and HTML as text; by default rich hides both."""
-
-    def __init__(self, text: str, highlights: Sequence[Highlight] = ()) -> None:
-        super().__init__("", hyperlinks=False)
-        self.parsed = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(text)
-        self.elements = {**Markdown.elements, "fence": HighlightedCode, "code_block": HighlightedCode}
-        if highlights:
-            _emphasize(self.parsed, _Source(text, highlights))
 
 
 class HighlightedCode(CodeBlock):
@@ -44,6 +34,18 @@ class HighlightedCode(CodeBlock):
         for number in self.bold_lines:
             syntax.stylize_range("bold", (number, 0), (number + 1, 0))
         yield syntax
+
+
+class HighlightedMarkdown(Markdown):
+    """Markdown that shows link targets and HTML as text; by default rich hides both."""
+
+    elements: ClassVar = {**Markdown.elements, "fence": HighlightedCode, "code_block": HighlightedCode}
+
+    def __init__(self, text: str, highlights: Sequence[Highlight] = ()) -> None:
+        super().__init__("", hyperlinks=False)
+        self.parsed = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(text)
+        if highlights:
+            _emphasize(self.parsed, _Source(text, highlights))
 
 
 class _Source:

@@ -12,7 +12,7 @@ from bookwise.domain.answers import Passage, RelatedSection
 from bookwise.text.shorten import shortened
 
 RELATED_MAX = 3
-LINE_MAX = 120  #: characters
+LINE_MAX = 100  #: characters
 
 
 def related_sections(
