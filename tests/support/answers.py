@@ -92,8 +92,13 @@ def blocked() -> Blocked:
     return Blocked(text="I only answer questions about the book.", reason="injection", meta=MADE)
 
 
-def interrupted(*scores: float, text: str = "Nodes talk over [2]") -> Interrupted:
-    return Interrupted(text=text, reason="deadline", evidence=evidence(*scores) if scores else None, meta=MADE)
+def interrupted(*scores: float, text: str = "Nodes talk over topics. [1]") -> Interrupted:
+    """An answer that was cut off; with evidence, after it cited its first passage."""
+    found = evidence(*scores) if scores else None
+    citations = (
+        tuple(Citation(number=p.number, passage=p, quote="Node 1 talks") for p in found.passages[:1]) if found else ()
+    )
+    return Interrupted(text=text, reason="deadline", evidence=found, meta=MADE, citations=citations)
 
 
 def thread(*texts: str) -> Thread:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from bookwise.answering.extractive.display import plain
-from bookwise.answering.extractive.highlight import LEAST_COVERAGE
 from bookwise.answering.relevance.question_type import QuestionType
 from bookwise.answering.relevance.rank import TermWeights, match_score, unit_contexts
 from bookwise.answering.relevance.sections import RankedSection, coverage, is_furniture
@@ -13,6 +12,7 @@ from bookwise.text.shorten import shortened
 
 RELATED_MAX = 3
 LINE_MAX = 100  #: characters
+LEAST_COVERAGE = 0.3  #: share of the question that the line must hold
 
 
 def related_sections(

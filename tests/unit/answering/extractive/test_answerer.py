@@ -112,7 +112,7 @@ async def test_a_command_comes_with_its_sentence_letter_for_letter() -> None:
 async def test_steps_stand_below_the_sentence_that_introduces_them() -> None:
     text, _ = await answer("How do I check the installation?")
     assert (
-        "To check the installation, do this: [2]\n\n1. Open a terminal.\n2. Run `ros2 doctor`.\n3. Read what it prints."
+        "To check the installation, do this: [1]\n\n1. Open a terminal.\n2. Run `ros2 doctor`.\n3. Read what it prints."
         in text
     )
 
@@ -143,8 +143,19 @@ async def test_of_two_sections_that_are_as_good_the_one_whose_sentence_is_nearer
         return [0.9 if "mined" in text else 0.1 for text in texts]
 
     sections = [in_section(1, "Salt", "Salt is a mineral.", 1.0), in_section(2, "Mines", "Salt is mined.", 0.99)]
-    _, written = await answer("What is salt?", sections, closeness=nearer)
-    assert [citation.number for citation in written.citations] == [2]
+    text, written = await answer("What is salt?", sections, closeness=nearer)
+    assert text == "Salt is mined. [1]"
+    assert [citation.passage.chunk.id for citation in written.citations] == ["chunk-2"]
+
+
+async def test_sections_are_numbered_as_they_appear_whatever_their_number_in_the_search() -> None:
+    sections = [in_section(3, "Salt", "Salt is a mineral.", 1.0), in_section(5, "Mines", "Salt is mined.", 0.99)]
+    text, written = await answer("What is salt?", sections)
+    assert text == "**Salt**\n\nSalt is a mineral. [1]\n\n**Mines**\n\nSalt is mined. [2]"
+    assert [(c.number, c.passage.number, c.passage.chunk.id) for c in written.citations] == [
+        (1, 1, "chunk-3"),
+        (2, 2, "chunk-5"),
+    ]
 
 
 async def test_a_second_section_that_is_clearly_weaker_is_not_shown() -> None:

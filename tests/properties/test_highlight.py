@@ -1,0 +1,33 @@
+"""Laws of highlights: any text of a book, any question."""
+
+import re
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bookwise.answering.extractive.highlight import find_highlights
+from bookwise.answering.relevance.question_type import classify_question
+from bookwise.answering.relevance.sections import question_weights
+from tests.support.answers import passage
+
+SCRAPS = [
+    *("Salt slows yeast.", "**Salt**", "**Salt slows. Yeast", "grows.**", "`salt.yeast()`", "Do this:", "…", "x[1]"),
+    *("\n", "\n\n", " ", " [1]\n\n", "[2]", "\n- salt", "\n  1. yeast ", "\n    ```\n", "\n```sh\n", "\n~~~\n", "```"),
+    *("| salt | yeast |\n", "|---|---|\n", "|", "> ", "# Salt\n", "🧂 salt", "\u2028", "\t"),
+]
+TEXTS = st.lists(st.sampled_from(SCRAPS), max_size=24).map("".join)
+
+
+@settings(max_examples=150)
+@given(TEXTS)
+def test_highlights_are_in_order_inside_the_text_and_hold_neither_fences_nor_citations(text: str) -> None:
+    question = classify_question("How does salt slow yeast?")
+    weights = question_weights(question, [passage(1, text="Salt slows yeast. Bread needs time.")])
+    end = 0
+    for highlight in find_highlights(text, question, weights):
+        assert end <= highlight.start < highlight.end <= len(text)
+        end = highlight.end
+        part = text[highlight.start : highlight.end]
+        assert part == part.strip()
+        assert not re.search(r"^\s*(?:```|~~~)", part, re.MULTILINE)
+        assert not re.search(r"\s\[\d+\]$", part)
