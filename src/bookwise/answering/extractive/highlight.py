@@ -108,7 +108,7 @@ def _prose(text: str) -> Iterator[Candidate]:
 
 def _rows(table: Unit) -> Iterator[Candidate]:
     """The rows below the head of a table, from their first cell to their last."""
-    head, *rows = _ROW.finditer(table.text)
-    for row in rows:
+    rows = list(_ROW.finditer(table.text))
+    for row in rows[1:]:
         if not _RULE.fullmatch(row[0]):
-            yield Candidate("table", table.start + row.start(), row[0], head[0])
+            yield Candidate("table", table.start + row.start(), row[0], near=rows[0][0])
