@@ -89,7 +89,8 @@ def _candidates(text: str) -> list[Candidate]:
 def _code_lines(text: str) -> Iterator[Candidate]:
     for block in _CODE.finditer(text):
         for line in _LINE.finditer(text, block.start("lines"), block.end("lines")):
-            yield Candidate("code", line.start(), line[0])
+            if not line[0].startswith(("```", "~~~")):
+                yield Candidate("code", line.start(), line[0])
 
 
 def _prose(text: str) -> Iterator[Candidate]:
