@@ -19,7 +19,8 @@ WITHIN = 0.85  #: what a further highlight must score, against the best one
 INTRODUCED_MAX = 5  #: items or code lines below a highlighted sentence; a longer list or code speaks for itself
 
 _CODE = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?P<lines>.*?)(?:^[ \t]*(?P=fence)[`~]*[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?P<lines>.*?)(?:(?P<end>^[ \t]*(?P=fence)[`~]*[ \t]*$)|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
 _BLANK = re.compile(r"[^\n]")
@@ -87,8 +88,9 @@ def _candidates(text: str) -> list[Candidate]:
 
 
 def _code_lines(text: str) -> Iterator[Candidate]:
+    """The lines of code; none of code without an end, which may be anything."""
     for block in _CODE.finditer(text):
-        for line in _LINE.finditer(text, block.start("lines"), block.end("lines")):
+        for line in _LINE.finditer(text, block.start("lines"), block.end("lines")) if block["end"] else ():
             if not line[0].startswith(("```", "~~~")):
                 yield Candidate("code", line.start(), line[0])
 
