@@ -19,7 +19,7 @@ WITHIN = 0.85  #: what a further highlight must score, against the best one
 INTRODUCED_MAX = 5  #: items or code lines below a highlighted sentence; a longer list or code speaks for itself
 
 _CODE = re.compile(
-    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*\n(?P<lines>.*?)(?:(?P<end>^[ \t]*(?P=fence)[`~]*[ \t]*$)|\Z)",
+    r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*(?:\n|\Z)(?P<lines>.*?)(?:(?P<end>^[ \t]*(?P=fence)[`~]*[ \t]*$)|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 _LINE = re.compile(r"\S(?:[^\n]*\S)?")
