@@ -24,10 +24,11 @@ def test_highlights_are_in_order_and_hold_neither_fences_nor_the_citation(text: 
     shown = f"{text} [1]"
     question = classify_question("How does salt slow yeast?")
     weights = question_weights(question, [passage(1, text="Salt slows yeast. Bread needs time.")])
+    fences = list(re.finditer(r"^[ \t]*(?:```|~~~)", shown, re.MULTILINE))
     end = 0
     for highlight in find_highlights(shown, question, weights):
         assert end <= highlight.start < highlight.end <= len(text)
         end = highlight.end
         part = shown[highlight.start : highlight.end]
         assert part == part.strip()
-        assert not re.search(r"^\s*(?:```|~~~)", part, re.MULTILINE)
+        assert not any(highlight.start < fence.end() and fence.start() < highlight.end for fence in fences)
