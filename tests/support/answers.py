@@ -12,9 +12,11 @@ from bookwise.domain.answers import (
     Citation,
     Evidence,
     Grounding,
+    Highlight,
     Interrupted,
     Passage,
     Refused,
+    RelatedSection,
     Usage,
 )
 from bookwise.domain.search import Timings
@@ -63,6 +65,7 @@ def evidence(*scores: float, question: str = "How do nodes talk?") -> Evidence:
 
 
 def answered(*scores: float, cites: tuple[int, ...] = (1,), disclaimer: str | None = None) -> Answered:
+    """An answer whose sentence is highlighted, with one related section."""
     found = evidence(*(scores or (0.95, 0.9, 0.9, 0.88, 0.87)))
     citations = tuple(
         Citation(number=n, passage=found.passages[n - 1], quote=f"Node {n} talks to other nodes") for n in cites
@@ -74,6 +77,8 @@ def answered(*scores: float, cites: tuple[int, ...] = (1,), disclaimer: str | No
         grounding=Grounding(supported=0.5, unsupported=("They also sing.",), unsupported_citations=1),
         disclaimer=disclaimer,
         meta=MADE,
+        highlights=(Highlight(0, len("Nodes talk over topics.")),),
+        related=(RelatedSection(passage=passage(6), line="Node 6 talks to other nodes."),),
     )
 
 

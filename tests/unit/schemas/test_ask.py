@@ -125,6 +125,8 @@ def test_an_answer_becomes_a_response_with_citations_and_times() -> None:
     assert (response.model, response.tokens_used, response.retrieval_count) == ("test-model", 100, 5)
     assert response.grounding is not None
     assert response.grounding.supported == 0.5
+    assert [response.answer[h.start : h.end] for h in response.highlights] == ["Nodes talk over topics."]
+    assert [(link.title, link.url) for link in response.related] == [("Nodes › Talking", f"{URL}#talking")]
     assert AgentResponse.model_validate_json(response.model_dump_json()) == response
 
 
