@@ -32,7 +32,7 @@ _RULE = re.compile(r"[\s|:-]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class TextPart:
     """A part of the text that can be highlighted."""
 
     kind: UnitKind
@@ -46,56 +46,56 @@ class Candidate:
 
 
 def find_highlights(text: str, question: QuestionType, weights: TermWeights) -> tuple[Highlight, ...]:
-    """Returns the best candidate of a section and the others that are about as good, in order; none when the best one
+    """Returns the best part of a section and the others that are about as good, in order; none when the best one
     holds too little of the question."""
-    candidates = _candidates(text)
-    scores = [_score(question, candidate, weights) for candidate in candidates]
+    parts = _parts(text)
+    scores = [_score(question, part, weights) for part in parts]
     best = max(scores, default=0.0)
     if best == 0.0:
         return ()
-    ranking = sorted(range(len(candidates)), key=lambda at: (-scores[at], at))
+    ranking = sorted(range(len(parts)), key=lambda at: (-scores[at], at))
     chosen = {at for at in ranking[:HIGHLIGHTS_MAX] if scores[at] >= WITHIN * best}
-    chosen |= {below for at in chosen for below in _introduced(candidates, at)}
-    return tuple(candidates[at].highlight for at in sorted(chosen))
+    chosen |= {below for at in chosen for below in _introduced(parts, at)}
+    return tuple(parts[at].highlight for at in sorted(chosen))
 
 
-def _score(question: QuestionType, candidate: Candidate, weights: TermWeights) -> float:
-    """How well a candidate answers; 0 if it holds too little of the question. Code needs the sentence above it."""
-    sequence = [word for word in words(candidate.text) if is_content_word(word)]
+def _score(question: QuestionType, part: TextPart, weights: TermWeights) -> float:
+    """How well a part answers; 0 if it holds too little of the question. Code needs the sentence above it."""
+    sequence = [word for word in words(part.text) if is_content_word(word)]
     terms = frozenset(sequence)
-    if candidate.kind == "code" or coverage(weights, terms) < LEAST_COVERAGE:
+    if part.kind == "code" or coverage(weights, terms) < LEAST_COVERAGE:
         return 0.0
-    unit = Unit(candidate.kind, candidate.text, candidate.start)
-    context = UnitContext(0, unit, terms, content_words(candidate.near), frozenset(pairwise(sequence)))
+    unit = Unit(part.kind, part.text, part.start)
+    context = UnitContext(0, unit, terms, content_words(part.near), frozenset(pairwise(sequence)))
     return match_score(question, context, weights)
 
 
-def _introduced(candidates: Sequence[Candidate], at: int) -> list[int]:
+def _introduced(parts: Sequence[TextPart], at: int) -> list[int]:
     """The short list or code that a sentence introduces with a colon."""
-    if at + 1 == len(candidates) or not candidates[at].text.endswith(":"):
+    if at + 1 == len(parts) or not parts[at].text.endswith(":"):
         return []
-    kind = candidates[at + 1].kind
-    below = list(takewhile(lambda index: candidates[index].kind == kind, range(at + 1, len(candidates))))
+    kind = parts[at + 1].kind
+    below = list(takewhile(lambda index: parts[index].kind == kind, range(at + 1, len(parts))))
     return below if kind in ("item", "code") and len(below) <= INTRODUCED_MAX else []
 
 
-def _candidates(text: str) -> list[Candidate]:
+def _parts(text: str) -> list[TextPart]:
     """Everything that can be highlighted, in order. Titles, gaps and citations cannot."""
     prose = text
     for pattern in (_CODE, _TITLE, _CITATION):
         prose = pattern.sub(lambda match: _BLANK.sub(" ", match[0]), prose)
-    return sorted([*_prose(prose), *_code_lines(text)], key=lambda candidate: candidate.start)
+    return sorted([*_prose(prose), *_code_lines(text)], key=lambda part: part.start)
 
 
-def _code_lines(text: str) -> Iterator[Candidate]:
+def _code_lines(text: str) -> Iterator[TextPart]:
     """The lines of code; none of code without an end, which may be anything."""
     for block in _CODE.finditer(text):
         for line in _LINE.finditer(text, block.start("lines"), block.end("lines")) if block["end"] else ():
             if not line[0].startswith(("```", "~~~")):
-                yield Candidate("code", line.start(), line[0])
+                yield TextPart("code", line.start(), line[0])
 
 
-def _prose(text: str) -> Iterator[Candidate]:
+def _prose(text: str) -> Iterator[TextPart]:
     near = ""
     for unit in units(text):
         match unit.kind:
@@ -105,13 +105,13 @@ def _prose(text: str) -> Iterator[Candidate]:
                 marker = _MARKER.match(unit.text)
                 body = unit.start + (marker.end() if marker else 0)
                 for sentence in units(text[body : unit.start + len(unit.text)]):
-                    yield Candidate(unit.kind, body + sentence.start, sentence.text, near)
+                    yield TextPart(unit.kind, body + sentence.start, sentence.text, near)
                     near = sentence.text
 
 
-def _rows(table: Unit) -> Iterator[Candidate]:
+def _rows(table: Unit) -> Iterator[TextPart]:
     """The rows below the head of a table, from their first cell to their last."""
     rows = list(_ROW.finditer(table.text))
     for row in rows[1:]:
         if not _RULE.fullmatch(row[0]):
-            yield Candidate("table", table.start + row.start(), row[0], near=rows[0][0])
+            yield TextPart("table", table.start + row.start(), row[0], near=rows[0][0])
