@@ -45,10 +45,10 @@ class HighlightedMarkdown(Markdown):
         super().__init__("", hyperlinks=False)
         self.parsed = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(text)
         if highlights:
-            _emphasize(self.parsed, _MarkdownReader(text, highlights))
+            _emphasize(self.parsed, _HighlightReader(text, highlights))
 
 
-class _MarkdownReader:
+class _HighlightReader:
     """The Markdown that tokens come from, read from beginning to end."""
 
     def __init__(self, text: str, highlights: Sequence[Highlight]) -> None:
@@ -69,7 +69,7 @@ class _MarkdownReader:
         return any(highlight.start <= at < highlight.end for highlight in self._highlights)
 
 
-def _emphasize(tokens: Sequence[Token], source: _MarkdownReader) -> None:
+def _emphasize(tokens: Sequence[Token], source: _HighlightReader) -> None:
     for token in tokens:
         if token.type in ("fence", "code_block"):
             token.meta["bold_lines"] = _bold_lines(token.content, source)
@@ -77,13 +77,13 @@ def _emphasize(tokens: Sequence[Token], source: _MarkdownReader) -> None:
             token.children = [part for child in token.children for part in _with_bold(child, source)]
 
 
-def _bold_lines(code: str, source: _MarkdownReader) -> list[int]:
+def _bold_lines(code: str, source: _HighlightReader) -> list[int]:
     """The numbers of the highlighted lines, from 1."""
     lines = [(number, _LINE.search(line)) for number, line in enumerate(code.splitlines(), 1)]
     return [number for number, line in lines if line and any(bold for _, bold in source.parts(line[0]))]
 
 
-def _with_bold(token: Token, source: _MarkdownReader) -> Iterator[Token]:
+def _with_bold(token: Token, source: _HighlightReader) -> Iterator[Token]:
     """The token, or its parts with bold around the highlighted ones."""
     if token.type not in ("text", "code_inline"):
         yield token

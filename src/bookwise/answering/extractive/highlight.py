@@ -10,7 +10,7 @@ from bookwise.answering.relevance.rank import TermWeights, UnitContext, match_sc
 from bookwise.answering.relevance.sections import coverage
 from bookwise.domain.answers import Highlight
 from bookwise.text.sentences import Unit, UnitKind, units
-from bookwise.text.words import content_words, is_content_word, words
+from bookwise.text.words import is_content_word, words
 
 # Chosen on the questions of `benchmarks.readers`, so that highlights hold the facts in as few words as possible.
 HIGHLIGHTS_MAX = 3  #: per section, without what a highlighted sentence introduces
@@ -38,7 +38,6 @@ class TextPart:
     kind: UnitKind
     start: int
     text: str
-    near: str = ""  #: what it continues: the sentence before it, or the head of its table
 
     @property
     def highlight(self) -> Highlight:
@@ -66,7 +65,7 @@ def _score(question: QuestionType, part: TextPart, weights: TermWeights) -> floa
     if part.kind == "code" or coverage(weights, terms) < LEAST_COVERAGE:
         return 0.0
     unit = Unit(part.kind, part.text, part.start)
-    context = UnitContext(0, unit, terms, content_words(part.near), frozenset(pairwise(sequence)))
+    context = UnitContext(0, unit, terms, frozenset(), frozenset(pairwise(sequence)))
     return match_score(question, context, weights)
 
 
@@ -96,7 +95,6 @@ def _code_lines(text: str) -> Iterator[TextPart]:
 
 
 def _prose(text: str) -> Iterator[TextPart]:
-    near = ""
     for unit in units(text):
         match unit.kind:
             case "table":
@@ -105,13 +103,11 @@ def _prose(text: str) -> Iterator[TextPart]:
                 marker = _MARKER.match(unit.text)
                 body = unit.start + (marker.end() if marker else 0)
                 for sentence in units(text[body : unit.start + len(unit.text)]):
-                    yield TextPart(unit.kind, body + sentence.start, sentence.text, near)
-                    near = sentence.text
+                    yield TextPart(unit.kind, body + sentence.start, sentence.text)
 
 
 def _rows(table: Unit) -> Iterator[TextPart]:
     """The rows below the head of a table, from their first cell to their last."""
-    rows = list(_ROW.finditer(table.text))
-    for row in rows[1:]:
+    for row in list(_ROW.finditer(table.text))[1:]:
         if not _RULE.fullmatch(row[0]):
-            yield TextPart("table", table.start + row.start(), row[0], near=rows[0][0])
+            yield TextPart("table", table.start + row.start(), row[0])
