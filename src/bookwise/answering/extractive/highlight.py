@@ -13,7 +13,7 @@ from bookwise.text.sentences import Unit, UnitKind, units
 from bookwise.text.words import is_content_word, words
 
 # Chosen on the questions of `benchmarks.readers`, so that highlights hold the facts in as few words as possible.
-HIGHLIGHTS_MAX = 3  #: per section, without what a highlighted sentence introduces
+HIGHLIGHTS_MAX = 2  #: per section, without what a highlighted sentence introduces
 LEAST_COVERAGE = 0.2  #: share of the question that a highlight must hold
 WITHIN = 0.85  #: what a further highlight must score, against the best one
 INTRODUCED_MAX = 5  #: items or code lines below a highlighted sentence; a longer list or code speaks for itself
