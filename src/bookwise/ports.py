@@ -258,7 +258,7 @@ class Written:
     citations: tuple[
         Citation, ...
     ] = ()  #: from an engine that only quotes; the text of other engines is checked for citations
-    related: tuple[RelatedSection, ...] = ()
+    related: tuple[RelatedSection, ...] = ()  #: from an engine that only quotes
 
 
 class Answerer(Protocol):

@@ -12,7 +12,7 @@ from bookwise.domain.answers import Highlight
 from bookwise.text.sentences import Unit, UnitKind, units
 from bookwise.text.words import is_content_word, words
 
-# Chosen on the questions of `benchmarks.readers`, so that highlights hold the facts in as few words as possible.
+# Chosen with `benchmarks.readers` on rust_book and quantecon_intro: many facts in few highlighted words.
 HIGHLIGHTS_MAX = 2  #: per section, without what a highlighted sentence introduces
 LEAST_COVERAGE = 0.2  #: share of the question that a highlight must hold
 WITHIN = 0.85  #: what a further highlight must score, against the best one
