@@ -56,7 +56,6 @@ class Verdict:
     answer: Answer
     share: float = field(default=0.0)  #: of the facts, 0 for a refusal
     harmful: bool = False
-    marked: tuple[bool, ...] = ()  #: of each fact in the answer, whether it is highlighted
 
     @property
     def answered(self) -> bool:
@@ -93,18 +92,7 @@ def judge(question: ReaderQuestion, answer: Answer) -> Verdict:
     text = flat(answer.text)
     held = [any(flat(wording) in text for wording in fact) for fact in question.facts]
     harmful = any(flat(words) in text for words in question.harmful)
-    marked = [
-        any(flat(wording) in part for wording in fact for part in map(flat, highlighted(answer)))
-        for fact, is_held in zip(question.facts, held, strict=True)
-        if is_held
-    ]
-    return Verdict(question, answer, sum(held) / len(held) if held else 0.0, harmful, tuple(marked))
-
-
-def highlighted(answer: Answer) -> list[str]:
-    """The highlighted parts of an answer."""
-    highlights = answer.highlights if isinstance(answer, Answered) else ()
-    return [answer.text[highlight.start : highlight.end] for highlight in highlights]
+    return Verdict(question, answer, sum(held) / len(held) if held else 0.0, harmful)
 
 
 def _is_gold(passage: Passage, question: ReaderQuestion) -> bool:
@@ -163,6 +151,20 @@ def _book_id(book: str) -> str:
     return book.replace("_", "-")
 
 
+def highlighted(verdict: Verdict) -> list[str]:
+    """The highlighted parts of an answer."""
+    answer = verdict.answer
+    highlights = answer.highlights if isinstance(answer, Answered) else ()
+    return [answer.text[highlight.start : highlight.end] for highlight in highlights]
+
+
+def facts_highlighted(verdict: Verdict) -> list[bool]:
+    """Of each fact in the answer, whether it is highlighted."""
+    text, marked = flat(verdict.answer.text), [flat(part) for part in highlighted(verdict)]
+    held = [fact for fact in verdict.question.facts if any(flat(wording) in text for wording in fact)]
+    return [any(flat(wording) in part for wording in fact for part in marked) for fact in held]
+
+
 def _share(hits: Sequence[bool]) -> str:
     return f"{sum(hits) / len(hits):.2f} of {len(hits)}" if hits else "–"
 
@@ -180,14 +182,10 @@ def report(verdicts: Sequence[Verdict]) -> None:
         print(f"{kind} refused {_share([not v.answered for v in verdicts if v.question.type == kind])}")
     words = [v.words for v in answered]
     print(f"words             median {median(words):.0f}, nine in ten below {quantiles(words, n=10)[-1]:.0f}")
-    print(f"facts highlighted {_share([marked for v in answered for marked in v.marked])}")
-    print(f"words highlighted {sum(_words(highlighted(v.answer)) for v in answered) / sum(words):.2f}")
+    print(f"facts highlighted {_share([marked for v in answered for marked in facts_highlighted(v)])}")
+    print(f"words highlighted {sum(len(' '.join(highlighted(v)).split()) for v in answered) / sum(words):.2f}")
     _by("type", answerable, lambda v: v.question.type)
     _by("book", answerable, lambda v: v.question.book)
-
-
-def _words(texts: Sequence[str]) -> int:
-    return sum(len(text.split()) for text in texts)
 
 
 def _by(name: str, verdicts: Sequence[Verdict], key: Any) -> None:
