@@ -142,6 +142,20 @@ def _book_id(book: str) -> str:
     return book.replace("_", "-")
 
 
+def highlighted(verdict: Verdict) -> list[str]:
+    """The highlighted parts of an answer."""
+    answer = verdict.answer
+    highlights = answer.highlights if isinstance(answer, Answered) else ()
+    return [answer.text[highlight.start : highlight.end] for highlight in highlights]
+
+
+def facts_highlighted(verdict: Verdict) -> list[bool]:
+    """Of each fact in the answer, whether it is highlighted."""
+    text, marked = flat(verdict.answer.text), [flat(part) for part in highlighted(verdict)]
+    held = [fact for fact in verdict.question.facts if any(flat(wording) in text for wording in fact)]
+    return [any(flat(wording) in part for wording in fact for part in marked) for fact in held]
+
+
 def _share(hits: Sequence[bool]) -> str:
     return f"{sum(hits) / len(hits):.2f} of {len(hits)}" if hits else "–"
 
@@ -159,6 +173,8 @@ def report(verdicts: Sequence[Verdict]) -> None:
         print(f"{kind} refused {_share([not v.answered for v in verdicts if v.question.type == kind])}")
     words = [v.words for v in answered]
     print(f"words             median {median(words):.0f}, nine in ten below {quantiles(words, n=10)[-1]:.0f}")
+    print(f"facts highlighted {_share([marked for v in answered for marked in facts_highlighted(v)])}")
+    print(f"words highlighted {sum(len(' '.join(highlighted(v)).split()) for v in answered) / sum(words):.2f}")
     _by("type", answerable, lambda v: v.question.type)
     _by("book", answerable, lambda v: v.question.book)
 

@@ -14,7 +14,7 @@ from tests.support.serve_process import PROGRAM, environment, serving
 
 PICTURE = Path(__file__).parent / "images" / "page.png"
 QUESTIONS = ("What is a node?", "How do I bake bread?")
-SIZE = ViewportSize(width=820, height=960)
+SIZE = ViewportSize(width=820, height=1110)
 
 
 async def ingest(data: Path) -> None:

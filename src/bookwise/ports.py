@@ -14,7 +14,16 @@ if TYPE_CHECKING:  # a search should not load the types of jobs, threads and key
     from datetime import datetime
 
     from bookwise.domain.access import ApiKey, ApiRole
-    from bookwise.domain.answers import Citation, EngineName, Evidence, Passage, SearchStarted, TextDelta, Usage
+    from bookwise.domain.answers import (
+        Citation,
+        EngineName,
+        Evidence,
+        Passage,
+        RelatedSection,
+        SearchStarted,
+        TextDelta,
+        Usage,
+    )
     from bookwise.domain.books import Book, Chunk, EmbeddedChunk, EmbedderFacts, Vector
     from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
     from bookwise.domain.journal import AskedQuestion, Thumb
@@ -246,6 +255,7 @@ class Written:
     citations: tuple[
         Citation, ...
     ] = ()  #: from an engine that only quotes; the text of other engines is checked for citations
+    related: tuple[RelatedSection, ...] = ()  #: from an engine that only quotes
 
 
 class Answerer(Protocol):

@@ -105,6 +105,8 @@ async def test_an_answer_cites_passages_that_can_be_fetched(tmp_path: Path, smal
     assert f"[{cited['number']}]" in answer["answer"]
     assert cited["quote"]
     assert cited["quote"] in passage["text"]
+    assert any("moisture sensor" in answer["answer"][h["start"] : h["end"]] for h in answer["highlights"])
+    assert all(set(other) == {"id", "title", "url", "line"} for other in answer["related"])
 
 
 async def test_what_the_book_does_not_answer_is_refused(tmp_path: Path, small_book: Path) -> None:

@@ -67,6 +67,8 @@ async def test_an_answer_cites_the_book_and_lists_its_sources_below(tmp_path: Pa
         assert "Moisture Sensors" in cited.title
     assert answer.usage.total_tokens == 0
     assert answer.bookwise["outcome"] == "answered"
+    highlight = answer.bookwise["highlights"][0]
+    assert text[highlight["start"] : highlight["end"]].startswith("A moisture sensor is a probe that measures")
 
 
 async def test_a_stream_says_the_same_as_a_whole_answer(tmp_path: Path, small_book: Path) -> None:

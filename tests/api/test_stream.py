@@ -105,6 +105,8 @@ async def test_what_is_streamed_is_what_is_kept(opened: Opened) -> None:
     done = seen.events[-1].data
     message = await last_message(opened, done["session_id"])
     assert (message.content, message.complete) == (done["response"], True)
+    assert message.details["highlights"] == done["highlights"] != []
+    assert message.details["related"] == done["related"]
 
 
 async def test_a_refusal_is_streamed_to_its_end_too(opened: Opened) -> None:

@@ -1,5 +1,6 @@
 """The chat page and the widget, in a real browser against a real service."""
 
+import json
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -48,12 +49,51 @@ async def test_an_answer_shows_its_sources_and_a_mark_points_to_its_own(page: Pa
     await expect(sources.locator("li.pointed")).to_contain_text(number)
 
 
+MARKED = """🧂🧂 **Salt. Yeast `is`** slow.
+
+1. Mix <b>it</b>
+   well. [1]
+
+```sh
+knead
+  bake
+```
+
+| a | b |
+|---|---|
+| c | d |"""
+HIGHLIGHTS = ("Yeast `is`** slow.", "Mix <b>it</b>\n   well.", "bake", "c | d")
+
+
+async def test_what_answers_is_marked_when_the_answer_is_complete_and_other_sections_follow(
+    page: Page, site: Served
+) -> None:
+    ranges = [{"start": MARKED.index(part), "end": MARKED.index(part) + len(part)} for part in HIGHLIGHTS]
+    related = [
+        {"title": "Drip › Spray", "url": "https://greenhouse.example/drip", "line": "Spray <i>wets</i> leaves."},
+        {"title": "Attack", "url": "javascript:window.pwned=1", "line": "Never a link."},
+    ]
+    done = {"response": MARKED, "outcome": "answered", "sources": [], "highlights": ranges, "related": related}
+    events = f"event: content\ndata: {json.dumps({'delta': MARKED})}\n\nevent: done\ndata: {json.dumps(done)}\n\n"
+    await page.route("**/chat/stream", lambda route: route.fulfill(body=events, content_type="text/event-stream"))
+    await page.goto(site.url)
+    await ask(page, VALVE)
+    await expect(page.get_by_role("list", name="See also").get_by_role("listitem")).to_have_text(
+        ["Drip › Spray: Spray <i>wets</i> leaves.", "Attack: Never a link."]
+    )
+    await expect(page.get_by_role("list", name="See also").get_by_role("link")).to_have_count(1)
+    assert "".join(await page.locator("mark").all_inner_texts()) == "Yeast `is` slow.Mix <b>it</b> well.bakecd"
+    assert not re.search("[\ufdd0\ufdd1]", await page.locator("article").inner_text())
+    await expect(page.locator("mark .mark, article i, article b")).to_have_count(0)
+
+
 async def test_a_thread_is_there_again_after_a_reload_and_can_be_rated_and_left(page: Page, site: Served) -> None:
     await page.goto(site.url)
     await ask(page, VALVE)
     await expect(page.get_by_role("button", name="Not helpful")).to_be_visible()
     await page.reload()
     await expect(page.locator("article")).to_contain_text("below 30 percent")
+    await expect(page.locator("mark").first).to_contain_text("below 30 percent")
     await page.get_by_role("button", name="Helpful", exact=True).click()
     await expect(page.get_by_role("button", name="Helpful", exact=True)).to_have_attribute("aria-pressed", "true")
     await page.get_by_role("button", name="New").click()

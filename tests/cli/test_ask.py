@@ -18,7 +18,7 @@ from tests.support.builders import chunks
 from tests.support.command_line import CommandLine
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import chunk, refuses, says, stream
-from tests.support.small_books import ASKS_NOTHING, ASKS_TOPIC, MODULES, TOPIC, shelve
+from tests.support.small_books import ASKS_NOTHING, ASKS_TOPIC, LESSONS, MODULES, TOPIC, shelve
 from tests.support.terminals import on_terminal
 
 PROGRAM = Path(sys.executable).parent / "bookwise"
@@ -53,6 +53,17 @@ def test_in_a_pipe_the_answer_is_plain_text_with_its_sources(shelved: CommandLin
     assert summary.startswith("confidence high (")
     assert summary.endswith("ms · extractive")
     assert (shelved.err, "\x1b" in shelved.out) == ("", False)
+
+
+def test_other_sections_follow_the_sources(bookwise: CommandLine, tmp_path: Path) -> None:
+    lessons = {"more": "# More\n\nMany publishers and many subscribers share a topic, and messages wait.\n"}
+    lessons |= {name.removesuffix(".md"): text for name, text in LESSONS.items()}
+    anyio.run(lambda: shelve(tmp_path / "data", tmp_path / "book", **lessons))
+    assert bookwise("ask", ASKS_TOPIC) == 0
+    assert (
+        "See also:\nMore: Many publishers and many subscribers share a topic, and messages wait.\n    more.md\n"
+        in (bookwise.out.partition("Sources:")[2])
+    )
 
 
 def test_a_word_that_was_read_in_another_spelling_is_shown(shelved: CommandLine) -> None:
@@ -190,6 +201,16 @@ def test_on_a_terminal_the_answer_is_markdown_and_each_source_a_link(data: Path)
     assert f"    {URL}" in screen.shown
     assert f";{URL}#topics\x1b\\" in screen.raw or f";{URL}\x1b\\" in screen.raw
     assert "confidence" in screen.shown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("more", "bold"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_on_a_terminal_what_answers_is_bold_where_colours_are_wanted(
+    data: Path, more: dict[str, str], bold: bool
+) -> None:
+    with on_terminal(PROGRAM, "ask", ASKS_TOPIC, env={**environment(data), **more}) as screen:
+        assert screen.exit_code() == 0
+    assert (f"\x1b[1m{TOPIC}" in screen.raw) is bold
 
 
 @pytest.mark.slow

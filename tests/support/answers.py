@@ -14,10 +14,12 @@ from bookwise.domain.answers import (
     Citation,
     Evidence,
     Grounding,
+    Highlight,
     Interrupted,
     Passage,
     RankedSection,
     Refused,
+    RelatedSection,
     Usage,
 )
 from bookwise.domain.search import Timings
@@ -69,6 +71,7 @@ def evidence(*scores: float, question: str = "How do nodes talk?") -> Evidence:
 
 
 def answered(*scores: float, cites: tuple[int, ...] = (1,), disclaimer: str | None = None) -> Answered:
+    """An answer whose sentence is highlighted, with one related section."""
     found = evidence(*(scores or (0.95, 0.9, 0.9, 0.88, 0.87)))
     citations = tuple(
         Citation(number=n, passage=found.passages[n - 1], quote=f"Node {n} talks to other nodes") for n in cites
@@ -80,6 +83,8 @@ def answered(*scores: float, cites: tuple[int, ...] = (1,), disclaimer: str | No
         grounding=Grounding(supported=0.5, unsupported=("They also sing.",), unsupported_citations=1),
         disclaimer=disclaimer,
         meta=MADE,
+        highlights=(Highlight(0, len("Nodes talk over topics.")),),
+        related=(RelatedSection(passage=passage(6), line="Node 6 talks to other nodes."),),
     )
 
 
@@ -98,8 +103,13 @@ def blocked() -> Blocked:
     return Blocked(text="I only answer questions about the book.", reason="injection", meta=MADE)
 
 
-def interrupted(*scores: float, text: str = "Nodes talk over [2]") -> Interrupted:
-    return Interrupted(text=text, reason="deadline", evidence=evidence(*scores) if scores else None, meta=MADE)
+def interrupted(*scores: float, text: str = "Nodes talk over topics. [1]") -> Interrupted:
+    """An answer that was cut off; with evidence, after it cited its first passage."""
+    found = evidence(*scores) if scores else None
+    citations = (
+        tuple(Citation(number=p.number, passage=p, quote="Node 1 talks") for p in found.passages[:1]) if found else ()
+    )
+    return Interrupted(text=text, reason="deadline", evidence=found, meta=MADE, citations=citations)
 
 
 def thread(*texts: str) -> Thread:

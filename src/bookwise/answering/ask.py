@@ -5,7 +5,7 @@ Every caller gets a stream of events; `final` reduces it to the answer.
 
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 
 import anyio
@@ -14,6 +14,7 @@ from bookwise.answering import messages
 from bookwise.answering.evidence.decision import Decision, nearest_lessons, no_evidence
 from bookwise.answering.evidence.retrieve import EvidenceSearch
 from bookwise.answering.followup.resolve import resolve
+from bookwise.answering.grounding.citation_numbers import in_order
 from bookwise.answering.guardrails import injection
 from bookwise.answering.write import AnswerDraft, UnsupportedPolicy, WriterConfig, write
 from bookwise.domain.answers import (
@@ -191,6 +192,7 @@ class AnswerRun:
 
     def _refusal(self, decision: Decision) -> Refused:
         """Returns the refusal or the question back that the evidence calls for, before any engine runs."""
+        decision = replace(decision, nearest=in_order(decision.nearest))
         message = messages.which_one if decision.refusal == "ambiguous" else messages.refusal
         return self._refused(decision, message(decision.nearest))
 
@@ -207,11 +209,12 @@ class AnswerRun:
     def _answer(self, draft: AnswerDraft, evidence: Evidence) -> Answer:
         """Returns the answer that the draft amounts to. A text that is a refusal, or cites nothing, is a refusal."""
         meta = self._meta(draft.engine, draft)
-        if draft.cut_off:
-            return Interrupted(text=draft.text, reason=draft.cut_off, evidence=evidence, meta=meta)
         citations = draft.citations(self._search.by_number)
+        if draft.cut_off:
+            seen = citations if draft.text else ()
+            return Interrupted(text=draft.text, reason=draft.cut_off, evidence=evidence, meta=meta, citations=seen)
         if draft.refuses or not citations:
-            nearest = nearest_lessons(self._search.seen.values())
+            nearest = in_order(nearest_lessons(self._search.seen.values()))
             text = draft.text or messages.refusal(nearest)
             return Refused(text=text, reason="not-in-the-book", evidence=evidence, nearest=nearest, meta=meta)
         return Answered(
@@ -221,6 +224,8 @@ class AnswerRun:
             grounding=draft.grounding,
             disclaimer=messages.doubtful(citations[0].passage) if evidence.confidence.level == "low" else None,
             meta=meta,
+            highlights=draft.highlights,
+            related=draft.written.related if draft.written else (),
         )
 
     def _meta(self, engine: EngineName, draft: AnswerDraft | None = None) -> AnswerMeta:

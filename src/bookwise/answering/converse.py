@@ -10,6 +10,7 @@ import anyio
 
 from bookwise.answering.ask import AskKit, ask
 from bookwise.answering.followup.summary import topic_summary
+from bookwise.answering.messages import title
 from bookwise.domain.answers import (
     Answer,
     Answered,
@@ -19,6 +20,7 @@ from bookwise.domain.answers import (
     Passage,
     Question,
     Refused,
+    RelatedSection,
     TextDelta,
 )
 from bookwise.domain.errors import NotFound
@@ -121,6 +123,8 @@ def _details(answer: Answer) -> dict[str, Any]:
     details: dict[str, Any] = {"outcome": type(answer).__name__.lower(), "engine": answer.meta.engine}
     if isinstance(answer, Answered):
         details["citations"] = [_citation(citation.passage, citation.quote) for citation in answer.citations]
+        details["highlights"] = [{"start": h.start, "end": h.end} for h in answer.highlights]
+        details["related"] = [_related(related) for related in answer.related]
         details["disclaimer"] = answer.disclaimer
         details["grounding"] = answer.grounding.supported
     if isinstance(answer, Refused):
@@ -129,6 +133,16 @@ def _details(answer: Answer) -> dict[str, Any]:
     if isinstance(answer, Answered | Refused) and answer.evidence.passages:
         details["searched_for"] = answer.evidence.question
     return details
+
+
+def _related(related: RelatedSection) -> dict[str, Any]:
+    where = related.passage.chunk.locator
+    return {
+        "title": title(related.passage),
+        "url": where.url or where.source_file,
+        "line": related.line,
+        "chunk_id": related.passage.chunk.id,
+    }
 
 
 def _citation(passage: Passage, quote: str) -> dict[str, Any]:

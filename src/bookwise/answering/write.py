@@ -1,16 +1,18 @@
 """Answer task → text that may be shown: a model's sentences after their check, or quotes without a model."""
 
 from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Literal, TypeAlias
 
 from bookwise.answering import messages
 from bookwise.answering.evidence.retrieve import EvidenceSearch
+from bookwise.answering.grounding.citation_numbers import CitationNumbers
 from bookwise.answering.grounding.citations import quote_for
 from bookwise.answering.grounding.claims import is_refusal
 from bookwise.answering.grounding.sentence_gate import SentenceGate
 from bookwise.answering.grounding.support import CheckedSegment, grounding_of
-from bookwise.domain.answers import Citation, EngineName, Grounding, Passage, SearchStarted, TextDelta
+from bookwise.domain.answers import Citation, EngineName, Grounding, Highlight, Passage, SearchStarted, TextDelta
 from bookwise.domain.errors import ModelUnavailable
 from bookwise.ports import Answerer, AnswerTask, Written
 
@@ -25,14 +27,28 @@ class AnswerDraft:
     engine: EngineName
     degraded: str | None = None  #: why the requested engine did not write this
     cut_off: str | None = None  #: why the text is incomplete
-    deltas: list[str] = field(default_factory=list)
+    deltas: list[TextDelta] = field(default_factory=list)
+    numbers: CitationNumbers = field(default_factory=CitationNumbers)
     segments: list[CheckedSegment] = field(default_factory=list)
     removed: int = 0  #: citations of passages that were not retrieved
     written: Written | None = None
 
     @property
     def text(self) -> str:
-        return "".join(self.deltas).strip()
+        return self._deltas_joined.strip()
+
+    @property
+    def _deltas_joined(self) -> str:
+        return "".join(delta.text for delta in self.deltas)
+
+    @property
+    def highlights(self) -> tuple[Highlight, ...]:
+        """The highlights of all deltas, in `text`."""
+        joined = self._deltas_joined
+        starts = accumulate((len(delta.text) for delta in self.deltas), initial=len(joined.lstrip()) - len(joined))
+        return tuple(
+            h.moved(start) for start, delta in zip(starts, self.deltas, strict=False) for h in delta.highlights
+        )
 
     @property
     def refuses(self) -> bool:
@@ -46,15 +62,17 @@ class AnswerDraft:
         return grounding_of(self.segments, self.removed)
 
     def citations(self, passages: Mapping[int, Passage]) -> tuple[Citation, ...]:
-        """Returns one citation per passage that supports the text, in the order of the text."""
+        """Returns one citation per passage that supports the text, by its number in the text. Passages of code, which
+        has no marks, come last."""
         if self.written and self.written.citations:
             return self.written.citations
         citations: dict[int, Citation] = {}
         for segment in self.segments:
-            for number in segment.numbers if segment.supported and segment.claims else ():
-                quote = quote_for(segment.text, passages[number])
-                citations.setdefault(number, Citation(number=number, passage=passages[number], quote=quote))
-        return tuple(citations.values())
+            for found in segment.numbers:
+                number, quote = self.numbers.cite(found), quote_for(segment.text, passages[found])
+                passage = replace(passages[found], number=number)
+                citations.setdefault(number, Citation(number=number, passage=passage, quote=quote))
+        return tuple(citations[number] for number in sorted(citations))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +124,7 @@ async def _quoted_text(
             draft.written = event
             continue
         if isinstance(event, TextDelta):
-            draft.deltas.append(event.text)
+            draft.deltas.append(event)
         yield event
 
 
@@ -114,7 +132,7 @@ async def _checked_text(
     task: AnswerTask, config: WriterConfig, draft: AnswerDraft
 ) -> AsyncGenerator[TextDelta | SearchStarted]:
     """Yields a model's text, each sentence as soon as it is complete and checked against the passages."""
-    gate = SentenceGate(task.evidence.passages)
+    gate = SentenceGate(task.evidence.passages, draft.numbers)
     async for event in config.engine.answer(task):
         match event:
             case SearchStarted():
@@ -142,5 +160,6 @@ def _visible_text(segments: Sequence[CheckedSegment], config: WriterConfig, draf
             text = body + messages.UNSUPPORTED_MARK + text[len(body) :]
         if not draft.deltas and not text.strip():
             continue
-        draft.deltas.append(text)
-        yield TextDelta(text=text)
+        delta = TextDelta(text=text)
+        draft.deltas.append(delta)
+        yield delta

@@ -149,7 +149,9 @@ class BookTools:
             "reason": summary.reason,
             "confidence": summary.confidence.level,
             "disclaimer": summary.disclaimer,
+            "highlights": [{"start": h.start, "end": h.end} for h in summary.highlights],
             "citations": [_citation(citation) for citation in summary.citations],
+            "related": [{**_reference(r.passage.chunk), "line": r.line} for r in summary.related],
             "closest": [{"number": p.number, **_reference(p.chunk)} for p in summary.nearest],
         }
 

@@ -46,13 +46,14 @@ async def followed(events: AsyncGenerator[AnswerEvent], writer: AnswerWriter) ->
                         status.show(SEARCHING)
                     case TextDelta():
                         status.clear()
-                        writer.say(event.text)
+                        writer.say(event.text, event.highlights)
                         has_text = True
                     case AnswerFinished():
                         answer = event.answer
         assert answer is not None, "the events of an answer always end with AnswerFinished"
         if not has_text:
-            writer.say(summarize_answer(answer).text)
+            result = summarize_answer(answer)
+            writer.say(result.text, result.highlights)
         return answer
     finally:
         status.clear()
@@ -89,6 +90,22 @@ def write_sources_briefly(result: AnswerSummary, writer: AnswerWriter) -> None:
         writer.line(f"[{passage.number}] {title(passage)}{address}", style="cyan", link=where.url)
 
 
+def write_related(result: AnswerSummary, writer: AnswerWriter) -> None:
+    """Other sections about the question, each with a line of it and its URL or file."""
+    for passage, text in _write_related_heading(result, writer):
+        where = passage.chunk.locator
+        writer.line(text)
+        writer.line(where.url or where.source_file, style="cyan", indent=4, link=where.url)
+
+
+def write_related_briefly(result: AnswerSummary, writer: AnswerWriter) -> None:
+    """Like `write_related`, one line each; on a terminal the line itself is the link."""
+    for passage, text in _write_related_heading(result, writer):
+        where = passage.chunk.locator
+        address = "" if writer.links_lines else f"  {where.url or where.source_file}"
+        writer.line(f"{text}{address}", style="cyan", link=where.url)
+
+
 def shown_passages(result: AnswerSummary) -> Sequence[Passage]:
     """The passages shown to the reader: those cited, or the closest ones of a refusal."""
     return [citation.passage for citation in result.citations] or result.nearest
@@ -116,3 +133,9 @@ def _write_sources_heading(result: AnswerSummary, writer: AnswerWriter) -> Seque
     if passages:
         writer.line("Sources:" if result.citations else "Closest in the book:", style="dim")
     return passages
+
+
+def _write_related_heading(result: AnswerSummary, writer: AnswerWriter) -> list[tuple[Passage, str]]:
+    if result.related:
+        writer.line("See also:", style="dim")
+    return [(related.passage, f"{title(related.passage)}: {related.line}") for related in result.related]

@@ -6,7 +6,7 @@ from typing import Annotated
 import anyio
 import typer
 
-from bookwise.cli.answer_view import followed, summary, write_notes, write_sources
+from bookwise.cli.answer_view import followed, summary, write_notes, write_related, write_sources
 from bookwise.cli.exit_codes import OK, exit_code
 from bookwise.cli.output import ALL_TIERS, BookOption, JsonFlag, TierOption, print_json, settings_of
 from bookwise.cli.writers import AnswerWriter, answer_writer
@@ -86,6 +86,7 @@ def _write_rest(result: AnswerSummary, question: str, writer: AnswerWriter) -> N
         writer.line(f"Read as: {searched}", style="dim")
     write_notes(result, writer)
     write_sources(result, writer)
+    write_related(result, writer)
     writer.line(summary(result), style="dim")
 
 

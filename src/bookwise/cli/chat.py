@@ -21,6 +21,7 @@ from bookwise.cli.answer_view import (
     summary,
     whole_text,
     write_notes,
+    write_related_briefly,
     write_sources_briefly,
 )
 from bookwise.cli.ask import EngineOption, ModuleOption
@@ -175,6 +176,7 @@ class ChatLoop:
         account, writer = summarize_answer(answer), self._writer
         write_notes(account, writer)
         write_sources_briefly(account, writer)
+        write_related_briefly(account, writer)
         writer.line(f"{summary(account)}\n", style="dim")
 
     def _answer(self, question: Question) -> Answer | None:

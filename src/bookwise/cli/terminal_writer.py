@@ -1,16 +1,17 @@
 """An answer on a terminal: Markdown that grows while it is written. Loads rich."""
 
 import re
+from collections.abc import Sequence
 
-from markdown_it import MarkdownIt
 from rich.constrain import Constrain
 from rich.live import Live
-from rich.markdown import Markdown
 from rich.style import Style
 from rich.text import Text
 
+from bookwise.cli.highlighted_markdown import HighlightedMarkdown
 from bookwise.cli.output import console, printable
 from bookwise.cli.styled_text import write_styled
+from bookwise.domain.answers import Highlight
 
 _FENCE = ("```", "~~~")
 _ITEM = re.compile(r"[-*+] |\d{1,3}[.)] ")
@@ -23,20 +24,24 @@ class TerminalWriter:
 
     def __init__(self) -> None:
         self._open_block = ""
+        self._highlights: list[Highlight] = []  #: in the open block and what follows it
         self._live: Live | None = None
         self._blocks_written = 0
 
-    def say(self, piece: str) -> None:
+    def say(self, piece: str, highlights: Sequence[Highlight] = ()) -> None:
+        if not console().no_color:
+            self._highlights += [highlight.moved(len(self._open_block)) for highlight in highlights]
         *complete, self._open_block = blocks(self._open_block + printable(piece))
         for block in complete:
             self._draw(block)
             self._close()
+            self._highlights = [highlight.moved(-len(block)) for highlight in self._highlights]
         if self._open_block.strip():
             self._draw(self._open_block)
 
     def end(self) -> None:
         self._close()
-        self._open_block, self._blocks_written = "", 0
+        self._open_block, self._highlights, self._blocks_written = "", [], 0
 
     def line(self, text: str, *, style: str = "", indent: int = 0, link: str = "") -> None:
         if not link:
@@ -49,7 +54,7 @@ class TerminalWriter:
 
     def passage(self, text: str) -> None:
         console().print()
-        console().print(_markdown(printable(text)))
+        console().print(HighlightedMarkdown(printable(text)))
         console().print()
 
     def _draw(self, block: str) -> None:
@@ -59,7 +64,7 @@ class TerminalWriter:
             self._live = Live(console=console(), auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
             self._live.start()
         width = console().width - len("^C")  # the terminal echoes ^C after the last line, which must not wrap
-        self._live.update(Constrain(_markdown(block), width), refresh=True)
+        self._live.update(Constrain(HighlightedMarkdown(block, self._highlights), width), refresh=True)
 
     def _close(self) -> None:
         if self._live is not None:
@@ -80,10 +85,3 @@ def blocks(text: str) -> list[str]:
             fenced = not fenced
         after_blank = not line.strip()
     return parts
-
-
-def _markdown(text: str) -> Markdown:
-    """Shows link targets and HTML as text; by default rich hides both."""
-    markdown = Markdown("", hyperlinks=False)
-    markdown.parsed = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(text)
-    return markdown

@@ -2,9 +2,11 @@
 
 import sys
 import textwrap
+from collections.abc import Sequence
 from typing import Protocol
 
 from bookwise.cli.output import printable
+from bookwise.domain.answers import Highlight
 
 
 class AnswerWriter(Protocol):
@@ -12,8 +14,8 @@ class AnswerWriter(Protocol):
 
     links_lines: bool  #: whether a line can itself be a link, so that its URL need not be shown
 
-    def say(self, piece: str) -> None:
-        """Writes the next part of the answer; it is visible immediately."""
+    def say(self, piece: str, highlights: Sequence[Highlight] = ()) -> None:
+        """Writes the next part of the answer; it is visible immediately. Highlights are positions in this part."""
 
     def end(self) -> None:
         """The answer is complete or was stopped."""
@@ -42,7 +44,7 @@ class PlainWriter:
     def __init__(self) -> None:
         self._line_is_open = False
 
-    def say(self, piece: str) -> None:
+    def say(self, piece: str, highlights: Sequence[Highlight] = ()) -> None:
         sys.stdout.write(printable(piece))
         sys.stdout.flush()
         self._line_is_open = not piece.endswith("\n")

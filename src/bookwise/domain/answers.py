@@ -43,9 +43,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A chunk that was found for a question, with the number that answers cite."""
+    """A chunk that was found for a question, with its number."""
 
-    number: int  #: from 1, unique within one answer
+    number: int  #: from 1, among the passages found; of a cited passage, the [n] in the answer
     chunk: Chunk
     score: float
     cosine: float = 0.0
@@ -109,9 +109,29 @@ class Evidence:
 class Citation:
     """A citation in an answer: the passage and the quoted words that support the answer."""
 
-    number: int  #: the [n] in the text
-    passage: Passage
+    number: int  #: the [n] in the text: 1, 2, 3 … in the order of the text
+    passage: Passage  #: with the same number
     quote: str  #: a verbatim part of the passage
+
+
+@dataclass(frozen=True, slots=True)
+class Highlight:
+    """A part of a text that answers the question: the characters from `start` up to, but not including, `end`."""
+
+    start: int
+    end: int
+
+    def moved(self, by: int) -> "Highlight":
+        """The same characters, in a text that has `by` more characters before them."""
+        return Highlight(self.start + by, self.end + by)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RelatedSection:
+    """A section about the question that the answer does not show."""
+
+    passage: Passage  #: one of its passages
+    line: str  #: the sentence that holds most of the question, as plain text on one line
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,6 +180,8 @@ class Answered:
     grounding: Grounding
     disclaimer: str | None
     meta: AnswerMeta
+    highlights: tuple[Highlight, ...] = ()  #: in `text`, in order; only of an engine that quotes
+    related: tuple[RelatedSection, ...] = ()  #: best first; only of an engine that quotes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,6 +212,7 @@ class Interrupted:
     reason: str  #: a stable slug
     evidence: Evidence | None
     meta: AnswerMeta
+    citations: tuple[Citation, ...] = ()  #: of the part that the reader received
 
 
 Answer: TypeAlias = Answered | Refused | Blocked | Interrupted
@@ -222,6 +245,7 @@ class TextDelta:
     """The next part of the answer's text. All deltas joined are the full text."""
 
     text: str
+    highlights: tuple[Highlight, ...] = ()  #: in this part
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Literal, Self, TypeAlias, assert_never
 
 from pydantic import Field
 
-from bookwise.answering.grounding.citation_marks import citation_marks
+from bookwise.answering.messages import title
 from bookwise.domain.answers import (
     Answer,
     Answered,
@@ -15,10 +15,13 @@ from bookwise.domain.answers import (
     Confidence,
     Evidence,
     Grounding,
+    Highlight,
     Interrupted,
     Passage,
     Refused,
+    RelatedSection,
 )
+from bookwise.schemas import locations
 from bookwise.schemas.wire import Shape, Similarity
 
 Outcome: TypeAlias = Literal["answered", "refused", "blocked", "interrupted"]
@@ -46,6 +49,33 @@ class GroundingReport(Shape):
         )
 
 
+class HighlightRange(Shape):
+    """A part of the answer's text that answers the question, counted in Unicode characters."""
+
+    start: int = Field(ge=0, description="Position of the first character.")
+    end: int = Field(ge=1, description="Position after the last character.")
+
+    @classmethod
+    def of(cls, highlight: Highlight) -> Self:
+        return cls(start=highlight.start, end=highlight.end)
+
+
+class RelatedLink(Shape):
+    """A section about the question that the answer does not show."""
+
+    title: str = Field(description="Lesson › section.")
+    url: str = Field(description="The section's URL, or the source file of an unpublished book.")
+    line: str = Field(description="The sentence that holds most of the question, shortened, as plain text.")
+    chunk_id: str = ""
+
+    @classmethod
+    def of(cls, related: RelatedSection) -> Self:
+        chunk = related.passage.chunk
+        return cls(
+            title=title(related.passage), url=locations.address(chunk.locator), line=related.line, chunk_id=chunk.id
+        )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSummary:
     """What every kind of answer has in common. Fields that do not apply to a kind are empty."""
@@ -57,6 +87,8 @@ class AnswerSummary:
     evidence: Evidence | None = None
     citations: tuple[Citation, ...] = ()  #: one per number, by number
     nearest: tuple[Passage, ...] = ()
+    highlights: tuple[Highlight, ...] = ()
+    related: tuple[RelatedSection, ...] = ()
     grounding: GroundingReport | None = None
     disclaimer: str | None = None
 
@@ -89,6 +121,8 @@ def summarize_answer(answer: Answer) -> AnswerSummary:
                 meta=answer.meta,
                 evidence=answer.evidence,
                 citations=_one_per_number(answer.citations),
+                highlights=answer.highlights,
+                related=answer.related,
                 grounding=GroundingReport.of(answer.grounding),
                 disclaimer=answer.disclaimer,
             )
@@ -110,7 +144,7 @@ def summarize_answer(answer: Answer) -> AnswerSummary:
                 text=answer.text if answer.text.strip() else INTERRUPTED_EMPTY,
                 meta=answer.meta,
                 evidence=answer.evidence,
-                citations=_citations_in(answer.text, answer.evidence),
+                citations=_one_per_number(answer.citations),
             )
         case _:
             assert_never(answer)
@@ -119,10 +153,3 @@ def summarize_answer(answer: Answer) -> AnswerSummary:
 def _one_per_number(citations: tuple[Citation, ...]) -> tuple[Citation, ...]:
     first = {citation.number: citation for citation in reversed(citations)}
     return tuple(first[number] for number in sorted(first))
-
-
-def _citations_in(text: str, evidence: Evidence | None) -> tuple[Citation, ...]:
-    """The passages cited before the interruption, without quotes: they were never checked."""
-    passages = evidence.passages if evidence else ()
-    numbers = {number for mark in citation_marks(text, passages) for number in mark.numbers}
-    return tuple(Citation(number=p.number, passage=p, quote="") for p in passages if p.number in numbers)

@@ -11,7 +11,14 @@ from bookwise.domain.answers import Answer, Citation, EngineName, Level, Questio
 from bookwise.domain.books import Book
 from bookwise.domain.errors import BookwiseError
 from bookwise.domain.search import SEARCH_LIMIT_MAX
-from bookwise.schemas.answers import AnswerSummary, GroundingReport, Outcome, summarize_answer
+from bookwise.schemas.answers import (
+    AnswerSummary,
+    GroundingReport,
+    HighlightRange,
+    Outcome,
+    RelatedLink,
+    summarize_answer,
+)
 from bookwise.schemas.library import (
     MIN_RELEVANCE_SCORE,
     LibraryShape,
@@ -141,6 +148,12 @@ class AgentResponse(LibraryShape):
     )
     sources: tuple[RetrievalResult, ...] = Field(default=(), description="The chunks that the answer cites.")
     citations: tuple[CitedSource, ...] = Field(default_factory=_citations)
+    highlights: tuple[HighlightRange, ...] = Field(
+        default=(), description="The parts of `answer` that answer the question, in order. Only of quoted answers."
+    )
+    related: tuple[RelatedLink, ...] = Field(
+        default=(), description="At most three other sections, best first. Only of quoted answers."
+    )
     retrieval_time_ms: float = Field(default=0.0, ge=0)
     generation_time_ms: float = Field(default=0.0, ge=0)
     total_time_ms: float = Field(default=0.0, ge=0)
@@ -188,6 +201,8 @@ class AgentResponse(LibraryShape):
             if evidence
             else None,
             sources=tuple(RetrievalResult.of(c.passage, rank=rank, quote=c.quote) for rank, c in cited),
+            highlights=tuple(map(HighlightRange.of, summary.highlights)),
+            related=tuple(map(RelatedLink.of, summary.related)),
             retrieval_time_ms=meta.retrieval_ms,
             generation_time_ms=meta.generation_ms,
             total_time_ms=meta.total_ms,

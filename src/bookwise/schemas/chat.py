@@ -21,7 +21,7 @@ from pydantic import (
 from bookwise.domain.answers import QUESTION_MAX, Answer, EngineName, Level, Passage, Question, usefulness_level
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Role, Thread, ThreadMessage
 from bookwise.schemas import locations
-from bookwise.schemas.answers import GroundingReport, Outcome, summarize_answer
+from bookwise.schemas.answers import GroundingReport, HighlightRange, Outcome, RelatedLink, summarize_answer
 from bookwise.schemas.retrieval import (
     METRICS_EXAMPLE,
     TOP_K_MAX,
@@ -145,7 +145,11 @@ class Source(Shape):
     section: str
     url: str
     chunk_index: int = Field(ge=0)
-    number: int | None = Field(default=None, ge=1, description="The [n] that cites it in the answer.")
+    number: int | None = Field(
+        default=None,
+        ge=1,
+        description="The [n] that cites it in the answer; in the event `retrieval`, its number among those found.",
+    )
     chunk_id: str = ""
     quote: str = Field(default="", description="The words of the passage that support the answer.")
     page_title: str = ""
@@ -187,6 +191,15 @@ ANSWER_EXAMPLE: dict[str, Any] = {
     "grounding": {"supported": 1.0, "unsupported": [], "unsupported_citations": 0},
     "disclaimer": None,
     "nearest": [],
+    "highlights": [{"start": 0, "end": 46}],
+    "related": [
+        {
+            "title": "Topics › What a topic is",
+            "url": "https://book.example/ros2/topics#what-a-topic-is",
+            "line": "A topic is a named channel between nodes.",
+            "chunk_id": "9c7d3f52-6a6b-5d1e-9a37-0b1f4c2d8e11",
+        }
+    ],
     "degraded": None,
     "truncated": False,
     "answer_id": EXAMPLE_ANSWER_ID,
@@ -211,6 +224,12 @@ class ChatResponse(Shape):
     grounding: GroundingReport | None = None
     disclaimer: str | None = None
     nearest: tuple[Source, ...] = Field(default=(), description="The closest passages to a refused question.")
+    highlights: tuple[HighlightRange, ...] = Field(
+        default=(), description="The parts of `response` that answer the question, in order. Only of quoted answers."
+    )
+    related: tuple[RelatedLink, ...] = Field(
+        default=(), description="At most three other sections, best first. Only of quoted answers."
+    )
     degraded: str | None = Field(default=None, description="Why the configured engine could not answer.")
     truncated: bool = False
     answer_id: str | None = Field(default=None, description="Pass it to POST /feedback to rate the answer.")
@@ -254,6 +273,8 @@ class ChatResponse(Shape):
             grounding=summary.grounding,
             disclaimer=summary.disclaimer,
             nearest=tuple(Source.of(passage) for passage in summary.nearest),
+            highlights=tuple(map(HighlightRange.of, summary.highlights)),
+            related=tuple(map(RelatedLink.of, summary.related)),
             degraded=summary.meta.degraded,
             truncated=summary.meta.truncated,
             answer_id=answer_id,

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field, StrictBool
 from bookwise.domain.answers import EngineName, Level
 from bookwise.domain.errors import InvalidInput
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, ThreadMessage
-from bookwise.schemas.answers import Outcome
+from bookwise.schemas.answers import HighlightRange, Outcome, RelatedLink
 from bookwise.schemas.wire import EXAMPLE_ANSWER_ID, EXAMPLE_BOOK_ID, Shape, examples
 
 RULE = "\n\n---\n"  #: separates the answer from the list of its sources
@@ -160,6 +160,10 @@ class CompletionFacts(Shape):
     confidence: Level
     engine: EngineName
     degraded: str | None = None
+    highlights: tuple[HighlightRange, ...] = Field(
+        default=(), description="The parts of the content that answer the question, in order."
+    )
+    related: tuple[RelatedLink, ...] = Field(default=(), description="At most three other sections, best first.")
 
 
 class ChatCompletion(Shape):
@@ -203,6 +207,8 @@ class ChatCompletion(Shape):
                 "confidence": "medium",
                 "engine": "extractive",
                 "degraded": None,
+                "highlights": [{"start": 0, "end": 46}],
+                "related": [],
             },
         }
     )

@@ -169,7 +169,11 @@ class RetrievalResult(LibraryShape):
     breadcrumb: str | None = None
     chunk_index: int = Field(default=0, ge=0)
     rank: int = Field(default=1, ge=1, description="Position among the results, from 1.")
-    number: int | None = Field(default=None, ge=1, description="The [n] that an answer cites it by.")
+    number: int | None = Field(
+        default=None,
+        ge=1,
+        description="In `sources` of an answer, the [n] that cites it; otherwise its number among the chunks found.",
+    )
     chunk_id: str = ""
     quote: str = Field(default="", description="The words of the chunk that support the answer.")
     query_id: str = ""

@@ -1,5 +1,6 @@
 """A question gets a cited answer or a refusal, without a model."""
 
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -84,6 +85,8 @@ async def test_an_off_topic_question_is_refused_with_the_nearest_lessons_and_no_
     assert answer.reason == "not-in-the-book"
     assert answer.text.startswith("I couldn't find that information in the book. The closest sections are: ")
     assert len({p.chunk.lesson_id for p in answer.nearest}) == len(answer.nearest) > 0
+    numbers = [int(number) for number in re.findall(r"\[(\d+)\]", answer.text)]
+    assert numbers == [p.number for p in answer.nearest] == list(range(1, len(answer.nearest) + 1))
     assert not answer.evidence.confidence.should_answer
 
 

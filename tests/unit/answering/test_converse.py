@@ -43,6 +43,8 @@ async def test_both_sides_are_kept_with_confidence_and_citations(opened: tuple[A
     assert (assistant.role, assistant.content, assistant.complete) == ("assistant", answer.text, True)
     assert assistant.confidence == pytest.approx(answer.evidence.confidence.usefulness)
     assert [c["number"] for c in assistant.details["citations"]] == [c.number for c in answer.citations]
+    assert assistant.details["highlights"] == [{"start": h.start, "end": h.end} for h in answer.highlights]
+    assert [r["line"] for r in assistant.details["related"]] == [r.line for r in answer.related]
 
 
 async def test_a_follow_up_is_understood_from_the_stored_thread(opened: tuple[App, AskKit]) -> None:

@@ -46,6 +46,24 @@ async def test_a_supported_answer_is_shown_with_its_citation(tmp_path: Path, sma
     assert answer.meta.usage.total_tokens == 18
 
 
+async def test_citations_are_numbered_as_the_reader_meets_them_and_nothing_is_highlighted(
+    tmp_path: Path, small_book: Path
+) -> None:
+    sensor = "A moisture sensor is a probe that measures how much water the soil holds."
+    said = f"{sensor} [Source: Moisture Sensors] {TRUE} [Source: Irrigation] {sensor} [Source: Moisture Sensors]"
+    async with asked_of(tmp_path, small_book, says(said)) as (kit, _):
+        events = await events_of(kit, question(VALVE, top_k=20))
+    answer = events[-1].answer  # type: ignore[union-attr]
+    assert isinstance(answer, Answered)
+    assert answer.text == f"{sensor} [1] {TRUE} [2] {sensor} [1]"
+    assert answer.text == "".join(event.text for event in events if isinstance(event, TextDelta))
+    assert [(c.number, c.passage.chunk.locator.page_title) for c in answer.citations] == [
+        (1, "Moisture Sensors"),
+        (2, "Irrigation"),
+    ]
+    assert (answer.highlights, answer.related) == ((), ())
+
+
 async def test_a_source_named_by_its_title_is_understood(tmp_path: Path, small_book: Path) -> None:
     answer = await one_answer(tmp_path, small_book, says(f"{TRUE} [Source: Irrigation]"))
     assert isinstance(answer, Answered)
@@ -142,6 +160,7 @@ async def test_a_stream_cut_in_the_middle_is_interrupted_and_never_repeated(tmp_
     answer = events[-1].answer  # type: ignore[union-attr]
     assert isinstance(answer, Interrupted)
     assert answer.reason == "cut-off"
+    assert [(c.number, c.passage.number) for c in answer.citations] == [(1, 1)]
     assert "".join(e.text for e in events if isinstance(e, TextDelta)).count("below 30 percent") == 1
     assert len(server.requests) == 1
 

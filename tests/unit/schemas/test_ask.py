@@ -125,6 +125,8 @@ def test_an_answer_becomes_a_response_with_citations_and_times() -> None:
     assert (response.model, response.tokens_used, response.retrieval_count) == ("test-model", 100, 5)
     assert response.grounding is not None
     assert response.grounding.supported == 0.5
+    assert [response.answer[h.start : h.end] for h in response.highlights] == ["Nodes talk over topics."]
+    assert [(link.title, link.url) for link in response.related] == [("Nodes › Talking", f"{URL}#talking")]
     assert AgentResponse.model_validate_json(response.model_dump_json()) == response
 
 
@@ -154,9 +156,9 @@ def test_a_blocked_message_is_an_error_with_its_reason() -> None:
 
 def test_an_interrupted_answer_is_an_error_and_shows_what_was_seen() -> None:
     response = AgentResponse.of(interrupted(0.9, 0.8), query="Why?")
-    assert (response.answer, response.outcome) == ("Nodes talk over [2]", "interrupted")
+    assert (response.answer, response.outcome) == ("Nodes talk over topics. [1]", "interrupted")
     assert response.error == "The answer was cut off: deadline."
-    assert [citation.number for citation in response.citations] == [2]
+    assert [citation.number for citation in response.citations] == [1]
 
 
 def test_the_least_relevance_decides_the_confidence_of_a_response() -> None:
@@ -265,8 +267,8 @@ def test_the_footer_of_an_answer_keeps_the_numbers_that_the_text_cites() -> None
     [
         (refused(0.4, 0.3), "The book does not say.", [], 2),
         (blocked(), "I only answer questions about the book.", [], 0),
-        (interrupted(0.9, 0.8), "Nodes talk over [2]", [2], 2),
-        (interrupted(), "Nodes talk over [2]", [], 0),
+        (interrupted(0.9, 0.8), "Nodes talk over topics. [1]", [1], 2),
+        (interrupted(), "Nodes talk over topics. [1]", [], 0),
     ],
 )
 def test_every_kind_of_answer_becomes_a_response(

@@ -10,6 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from bookwise.domain.answers import Answer, Question
+from bookwise.schemas.answers import RelatedLink
 from bookwise.schemas.chat import (
     ChatRequest,
     ChatResponse,
@@ -304,6 +305,21 @@ def test_an_answer_becomes_a_response_with_the_sources_it_cites() -> None:
     assert response.grounding.unsupported == ("They also sing.",)
 
 
+def test_an_answer_says_which_part_of_it_answers_and_where_more_is_said() -> None:
+    response = ChatResponse.of(answered(), session_id=THREAD_ID)
+    (highlight,), (related,) = response.highlights, response.related
+    assert response.response[highlight.start : highlight.end] == "Nodes talk over topics."
+    assert related == RelatedLink(
+        title="Nodes › Talking", url=f"{URL}#talking", line="Node 6 talks to other nodes.", chunk_id="chunk-6"
+    )
+
+
+@pytest.mark.parametrize("answer", [refused(0.5, 0.4), blocked(), interrupted(0.9, 0.8)])
+def test_what_is_not_answered_has_neither_highlights_nor_related_sections(answer: Answer) -> None:
+    response = ChatResponse.of(answer, session_id=THREAD_ID)
+    assert (response.highlights, response.related) == ((), ())
+
+
 def test_of_several_quotes_of_one_source_the_first_is_shown() -> None:
     answer = answered(cites=(1, 1))
     first, second = answer.citations
@@ -353,13 +369,9 @@ def test_a_blocked_message_says_why() -> None:
 
 def test_an_interrupted_answer_shows_what_was_seen_of_it() -> None:
     response = ChatResponse.of(interrupted(0.9, 0.8), session_id=THREAD_ID)
-    assert (response.response, response.outcome, response.reason) == ("Nodes talk over [2]", "interrupted", "deadline")
-    assert [source.number for source in response.sources] == [2]
-
-
-def test_an_index_in_code_is_no_source_of_an_interrupted_answer() -> None:
-    answer = interrupted(0.9, 0.8, text="Write `nodes[2]` first [1]")
-    assert [source.number for source in ChatResponse.of(answer, session_id=THREAD_ID).sources] == [1]
+    assert (response.response, response.outcome) == ("Nodes talk over topics. [1]", "interrupted")
+    assert response.reason == "deadline"
+    assert [source.number for source in response.sources] == [1]
 
 
 def test_an_answer_cut_off_at_once_still_says_something() -> None:

@@ -1,13 +1,25 @@
 """Passages → an answer that only quotes: whole blocks of the best section, or of the two best. No model."""
 
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 from bookwise.answering.extractive.display import prose, readable
 from bookwise.answering.extractive.extract import Budget, Extract, extract
+from bookwise.answering.extractive.highlight import find_highlights
+from bookwise.answering.extractive.related import related_sections
 from bookwise.answering.relevance.question_type import QuestionType, classify_question
 from bookwise.answering.relevance.rank import TermWeights, unit_contexts
 from bookwise.answering.relevance.sections import coverage, question_weights
-from bookwise.domain.answers import Citation, EngineName, Passage, RankedSection, SearchStarted, TextDelta, Usage
+from bookwise.domain.answers import (
+    Citation,
+    EngineName,
+    Highlight,
+    Passage,
+    RankedSection,
+    SearchStarted,
+    TextDelta,
+    Usage,
+)
 from bookwise.ports import AnswerTask, Written
 
 # Words; half of the answers have at most 185, nine in ten fewer than 260 (docs/benchmarks.md, Readers).
@@ -30,13 +42,15 @@ class ExtractiveAnswerer:
         citations: list[Citation] = []
         budgets = (FIRST, SECOND) if len(sections) > 1 else (ALONE,)
         for section, budget in zip(sections, budgets, strict=False):
-            shown = extract(await task.read_section(section.passage), question, weights, budget)
-            paragraphs = _paragraphs(shown, section.passage, titled=len(sections) > 1)
-            for index, paragraph in enumerate(paragraphs):
-                yield TextDelta(text=f"\n\n{paragraph}" if index or citations else paragraph)
-            if paragraphs:
-                citations.append(_citation(section.passage, shown, weights))
-        yield Written(usage=Usage(), citations=tuple(citations))
+            passage = replace(section.passage, number=len(citations) + 1)
+            shown = extract(await task.read_section(passage), question, weights, budget)
+            text = "\n\n".join(_paragraphs(shown, passage, titled=len(sections) > 1))
+            if text:
+                yield _delta(text, find_highlights(text, question, weights), first=not citations)
+                citations.append(_citation(passage, shown, weights))
+        cited = [citation.passage for citation in citations]
+        related = related_sections(task.evidence.sections, cited, question, weights)
+        yield Written(usage=Usage(), citations=tuple(citations), related=related)
 
 
 def _shown_sections(question: QuestionType, ranked: Sequence[RankedSection]) -> Sequence[RankedSection]:
@@ -45,6 +59,12 @@ def _shown_sections(question: QuestionType, ranked: Sequence[RankedSection]) -> 
         return ranked
     close = ranked[0].score - ranked[1].score <= CLOSE
     return ranked[:2] if close or question.kind == "comparison" else ranked[:1]
+
+
+def _delta(text: str, highlights: Sequence[Highlight], *, first: bool) -> TextDelta:
+    """The text of a section, with a blank line before it unless it is the first."""
+    gap = "" if first else "\n\n"
+    return TextDelta(text=gap + text, highlights=tuple(highlight.moved(len(gap)) for highlight in highlights))
 
 
 def _paragraphs(shown: Extract, passage: Passage, *, titled: bool) -> list[str]:

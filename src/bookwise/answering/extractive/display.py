@@ -17,6 +17,9 @@ _ADDRESS = re.compile(r"<(https?://[^<>\s]+)>")
 _COMMENT = re.compile(r"<!--.*?-->|\{/\*.*?\*/\}", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
 _QUOTE = re.compile(r"^\s*>\s?", re.MULTILINE)
+_MARKER = re.compile(r"^(?:(?:[-*+]|\d{1,3}[.)])\s+)+")
+_STARS = re.compile(r"\*{1,3}(\S(?:[^*]*[^*\s])?)\*{1,3}")
+_UNDERSCORES = re.compile(r"(?<!\w)_{1,3}(\S(?:[^_]*[^_\s])?)_{1,3}(?!\w)")
 _CODE = re.compile(r"(`[^`\n]+`)")
 
 
@@ -33,6 +36,14 @@ def prose(text: str) -> str:
     """Returns a paragraph on one line: links become their text, markup of the site is removed."""
     text = _DEFINITION.sub("", _QUOTE.sub("", _ADMONITION.sub("", text)))
     return " ".join(_outside_code(text).split())
+
+
+def plain(text: str) -> str:
+    """Returns a sentence or a list item as plain text on one line: `prose` without emphasis, code marks and markers."""
+    text = _MARKER.sub("", prose(text))
+    for pattern in (_STARS, _UNDERSCORES):
+        text = pattern.sub(r"\1", text)
+    return text.replace("`", "")
 
 
 def _lines(text: str) -> str:

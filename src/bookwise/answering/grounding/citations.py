@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bookwise.answering.grounding.citation_marks import CitationMark, citation_marks
+from bookwise.answering.grounding.citation_numbers import CitationNumbers
 from bookwise.answering.grounding.segments import Segment, segments
 from bookwise.domain.answers import Passage
 from bookwise.text.sentences import units
@@ -45,6 +46,21 @@ def with_numbers(text: str, numbers: Sequence[int]) -> str:
     tail = text[len(body) :]
     gap = " " if body and numbers else ""
     return body + gap + "".join(f"[{number}]" for number in numbers) + tail
+
+
+def renumbered(segment: Segment, passages: Sequence[Passage], shown: Sequence[int], numbers: CitationNumbers) -> str:
+    """Returns the text of a segment that cites only the passages `shown`, by their numbers in the answer. Code has no
+    place for a citation, a table only the cells that have one."""
+    if segment.kind == "code":
+        return segment.text
+    marks = citation_marks(segment.text, passages)
+    if segment.kind == "table":
+        return _replaced(segment.text, [_renumbered_mark(mark, shown, numbers) for mark in marks])
+    return with_numbers(_without(segment.text, marks), [numbers.cite(number) for number in shown])
+
+
+def _renumbered_mark(mark: CitationMark, shown: Sequence[int], numbers: CitationNumbers) -> CitationMark:
+    return replace(mark, numbers=tuple(numbers.cite(number) for number in mark.numbers if number in shown))
 
 
 def quote_for(sentence: str, passage: Passage) -> str:

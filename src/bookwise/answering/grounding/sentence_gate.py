@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from bookwise.answering.grounding.citations import cite_segment, with_numbers
+from bookwise.answering.grounding.citation_numbers import CitationNumbers
+from bookwise.answering.grounding.citations import cite_segment, renumbered
 from bookwise.answering.grounding.claims import claims_something
 from bookwise.answering.grounding.segments import Segment, first_segment, last_segment
 from bookwise.answering.grounding.support import CheckedSegment, best_passage, supported
@@ -17,11 +18,14 @@ _LOOKBACK = 8  #: characters read again: the end of a sentence is certain only w
 class SentenceGate:
     """Holds streamed text back until a sentence, list item, code block or table is complete, then checks it.
 
-    The same text gives the same segments, however it is split into deltas.
+    The same text gives the same segments, however it is split into deltas. Every [n] in them is a citation that
+    supports a claim, numbered in the order of the text.
     """
 
-    def __init__(self, passages: Sequence[Passage] = ()) -> None:
+    def __init__(self, passages: Sequence[Passage] = (), numbers: CitationNumbers | None = None) -> None:
         self._passages = {passage.number: passage for passage in passages}
+        self._numbers = numbers or CitationNumbers()
+        self._cited: set[int] = set()  #: the passages that support a claim so far
         self._buffer = ""
         self.removed = 0  #: number of citations of passages that were not retrieved
 
@@ -61,13 +65,16 @@ class SentenceGate:
     def _checked(self, segment: Segment, passages: Sequence[Passage]) -> CheckedSegment:
         cited = cite_segment(segment, passages)
         self.removed += cited.removed
-        if not claims_something(cited.text):
-            return CheckedSegment(text=cited.text, supported=True, numbers=cited.numbers, claims=False)
-        numbers = self._supporting(cited.text, cited.numbers, passages)
-        text = cited.text
-        if numbers and numbers != cited.numbers and segment.kind not in ("code", "table"):
-            text = with_numbers(_without_numbers(cited.text, cited.numbers), numbers)
-        return CheckedSegment(text=text, supported=bool(numbers), numbers=numbers or cited.numbers, claims=True)
+        claims = claims_something(cited.text)
+        supporting = self._supporting(cited.text, cited.numbers, passages) if claims else ()
+        self._cited.update(supporting)
+        shown = supporting if claims else tuple(number for number in cited.numbers if number in self._cited)
+        return CheckedSegment(
+            text=renumbered(segment, passages, shown, self._numbers),
+            supported=bool(supporting) or not claims,
+            numbers=supporting,
+            claims=claims,
+        )
 
     def _supporting(self, text: str, numbers: Sequence[int], passages: Sequence[Passage]) -> tuple[int, ...]:
         """Returns the passages to cite: those the model named if they support the text; otherwise the best one if all
@@ -77,9 +84,3 @@ class SentenceGate:
             return tuple(numbers)
         best = best_passage(text, passages) if supported(text, passages) else None
         return (best.number,) if best else ()
-
-
-def _without_numbers(text: str, numbers: Sequence[int]) -> str:
-    """Returns the text without the numbers at its end."""
-    body = text.rstrip()
-    return body.removesuffix(with_numbers("", numbers)).rstrip() + text[len(body) :]

@@ -81,7 +81,7 @@ def rank_units(question: QuestionType, passages: Sequence[Passage]) -> list[Rank
         RankedUnit(
             passage,
             context,
-            _match_score(question, context, weights) + PASSAGE_WEIGHT * _passage_strength(passage) / strongest,
+            match_score(question, context, weights) + PASSAGE_WEIGHT * _passage_strength(passage) / strongest,
         )
         for passage, context in contexts
     ]
@@ -128,7 +128,8 @@ def term_weights(question: QuestionType, contexts: Sequence[UnitContext]) -> Ter
     return {term: weight / total for term, weight in weights.items()}
 
 
-def _match_score(question: QuestionType, context: UnitContext, weights: TermWeights) -> float:
+def match_score(question: QuestionType, context: UnitContext, weights: TermWeights) -> float:
+    """Returns how well a unit matches the question, whatever passage it is in."""
     inside = sum(weights[term] for term in question.terms & context.terms)
     nearby = sum(weights[term] for term in (question.terms & context.near_terms) - context.terms)
     score = inside + NEAR_WEIGHT * nearby

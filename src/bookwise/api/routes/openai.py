@@ -27,7 +27,7 @@ from bookwise.domain.access import Caller
 from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, EvidenceFound, Passage, Question, TextDelta
 from bookwise.domain.books import Book
 from bookwise.domain.errors import ModelUnavailable
-from bookwise.schemas.answers import AnswerSummary, summarize_answer
+from bookwise.schemas.answers import AnswerSummary, HighlightRange, RelatedLink, summarize_answer
 from bookwise.schemas.completions import (
     ANY_BOOK,
     CLOSEST,
@@ -174,6 +174,8 @@ class Completion:
             "confidence": summary.confidence.level,
             "engine": summary.meta.engine,
             "degraded": summary.meta.degraded,
+            "highlights": [HighlightRange.of(highlight).model_dump() for highlight in summary.highlights],
+            "related": [RelatedLink.of(related).model_dump() for related in summary.related],
         }
 
     def _chunk(self, delta: Mapping[str, Any], *, finish: str | None = None) -> dict[str, Any]:

@@ -14,10 +14,10 @@
 
   const STYLE = `
     :host { --ink: #1c2330; --soft: #5b6472; --paper: #fff; --shade: #f3f5f8; --line: #dfe3ea; --accent: #2456c5;
-      --good: #1d7a46; --fair: #8a5a00; --bad: #a33a2a; color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+      --good: #1d7a46; --fair: #8a5a00; --bad: #a33a2a; --glow: #fdf0bd; color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
     @media (prefers-color-scheme: dark) {
       :host { --ink: #e7eaf0; --soft: #a2abb9; --paper: #161a21; --shade: #20262f; --line: #343c48; --accent: #8db1ff;
-        --good: #6fd39b; --fair: #e9bb62; --bad: #ff9b8a; } }
+        --good: #6fd39b; --fair: #e9bb62; --bad: #ff9b8a; --glow: #454020; } }
     * { box-sizing: border-box; }
     .chat { display: flex; flex-direction: column; height: 100%; background: var(--paper); }
     header { display: flex; gap: .75rem; align-items: center; padding: .7rem 1rem; border-bottom: 1px solid var(--line); }
@@ -40,6 +40,8 @@
     :not(pre) > code { background: var(--shade); padding: .1em .3em; border-radius: .25em; }
     table { border-collapse: collapse; display: block; overflow-x: auto; margin-bottom: .6rem; }
     th, td { border: 1px solid var(--line); padding: .3rem .6rem; text-align: left; }
+    mark { background: var(--glow); color: inherit; padding: .08em 0; }
+    :not(pre) > code:has(mark) { background: var(--glow); border-radius: 0; }
     .mark { font-size: .8em; vertical-align: super; line-height: 1; padding: 0 .2em; border: 0; background: none;
       color: var(--accent); }
     .facts { display: flex; flex-wrap: wrap; gap: .6rem; align-items: center; font-size: .85rem; color: var(--soft); }
@@ -48,6 +50,9 @@
     .level { font-weight: 600; }
     .high, .medium { color: var(--good); } .low { color: var(--fair); } .insufficient { color: var(--soft); }
     .sources { list-style: none; margin: .5rem 0; padding: 0; font-size: .9rem; }
+    .related { margin: .5rem 0; font-size: .9rem; color: var(--soft); }
+    .related ul { margin: .15rem 0 0; padding-left: 1.2rem; }
+    .related a { color: var(--accent); }
     .sources li { border-left: 3px solid var(--line); padding: .25rem .7rem; margin-bottom: .35rem; }
     .sources li.pointed { border-color: var(--accent); background: var(--shade); }
     .sources q { display: block; color: var(--soft); }
@@ -177,6 +182,37 @@
     }
     const heading = text[0].match(/^#{1,6}\s+(.*)/);
     return heading ? make("p", {}, make("strong", {}, heading[1])) : make("p", {}, ...inline(text.join(" "), point));
+  }
+
+  // ---- Highlights ----
+
+  const OPEN = "\uFDD0", CLOSE = "\uFDD1"; // noncharacters: no text has a meaning for them
+
+  /** The text with OPEN and CLOSE around its highlights, whose positions count whole characters. */
+  function withSigns(text, highlights) {
+    if (text.includes(OPEN) || text.includes(CLOSE)) return text;
+    const characters = Array.from(text);
+    for (const { start, end } of [...highlights].reverse()) {
+      characters.splice(end, 0, CLOSE);
+      characters.splice(start, 0, OPEN);
+    }
+    return characters.join("");
+  }
+
+  /** Replaces the signs in these nodes by mark elements around the text between them, in document order. */
+  function signsToMarks(nodes) {
+    const root = make("div", {}, ...nodes);
+    const texts = [];
+    for (const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT); walker.nextNode();) texts.push(walker.currentNode);
+    let inside = false;
+    for (const node of texts) {
+      const parts = node.data.split(/([\uFDD0\uFDD1])/).map((part) => {
+        if (part === OPEN || part === CLOSE) { inside = part === OPEN; return ""; }
+        return inside && part.trim() ? make("mark", {}, part) : part;
+      });
+      node.replaceWith(...parts.filter(Boolean));
+    }
+    return [...root.childNodes];
   }
 
   // ---- The service ----
@@ -438,22 +474,24 @@
       this.show();
     }
 
-    show() {
+    show(highlights = []) {
       const { log } = this.chat;
       const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 80;
-      this.body.replaceChildren(...blocks(this.text, (number) => this.point(number)));
+      const nodes = blocks(withSigns(this.text, highlights), (number) => this.point(number));
+      this.body.replaceChildren(...(highlights.length ? signsToMarks(nodes) : nodes));
       if (atEnd) log.scrollTop = log.scrollHeight;
     }
 
     finish(response) {
       this.text = response.response;
-      this.show();
+      this.show(response.highlights);
       this.explain({
         level: response.confidence_level,
         answered: response.outcome === "answered",
         disclaimer: response.disclaimer,
         sources: response.sources,
         nearest: response.nearest,
+        related: response.related,
         id: response.answer_id,
         note: response.degraded && "Quoted from the book, because the language model is unavailable.",
       });
@@ -461,18 +499,19 @@
 
     restore(message) {
       this.element.classList.remove("waiting");
-      const { outcome, citations, nearest, disclaimer, answer_id: id } = message.details || {};
+      const { outcome, citations, nearest, highlights, related, disclaimer, answer_id: id } = message.details || {};
       this.text = message.content;
-      this.show();
+      this.show(highlights);
       if (!message.complete && message.complete !== undefined) return this.cut();
-      this.explain({ answered: outcome === "answered", disclaimer, sources: citations || [], nearest: nearest || [], id });
+      this.explain({ answered: outcome === "answered", disclaimer, sources: citations || [], nearest: nearest || [], related, id });
     }
 
-    explain({ level, answered, disclaimer, sources, nearest, id, note }) {
+    explain({ level, answered, disclaimer, sources, nearest, related, id, note }) {
       this.element.classList.remove("waiting");
       const shown = answered ? sources : nearest;
       const parts = [disclaimer && make("p", { class: "note" }, disclaimer), note && make("p", { class: "note" }, note)];
       if (shown?.length) parts.push(make("ol", { class: "sources", "aria-label": answered ? "Sources" : "Nearest lessons" }, ...shown.map((source) => this.source(source, answered))));
+      if (related?.length) parts.push(this.related(related));
       parts.push(this.facts(answered ? level : "insufficient", id));
       this.footer.replaceChildren(...parts.filter(Boolean));
       const { log } = this.chat;
@@ -487,6 +526,15 @@
       const item = make("li", { "data-number": number }, `[${number}] `, name);
       if (cited && plainQuote(quote)) item.append(make("q", {}, plainQuote(quote)));
       return item;
+    }
+
+    /** Other sections, each with its link and a line of it. */
+    related(sections) {
+      const items = sections.map(({ title, url, line }) => {
+        const address = this.address(url);
+        return make("li", {}, address ? link(address, title) : title, `: ${line}`);
+      });
+      return make("div", { class: "related" }, "See also", make("ul", { "aria-label": "See also" }, ...items));
     }
 
     /** The URL if it is http(s), else null. On the book's site, relative URLs are allowed. */

@@ -86,7 +86,7 @@ def test_three_passages_with_an_average_of_three_quarters_are_sufficient_context
 )
 def test_only_insufficient_passages_are_refused(scores: tuple[float, ...], level: Level, *, answers: bool) -> None:
     confidence = confidence_of(scores, ())
-    assert confidence.level == level
+    assert confidence.similarity_level == level
     assert confidence.should_answer is answers
 
 

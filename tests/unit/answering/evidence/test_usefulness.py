@@ -10,7 +10,7 @@ from bookwise.answering.evidence.usefulness import LEAD_MAX, usefulness
 from bookwise.domain.answers import usefulness_level
 
 USUAL: dict[str, Any] = {
-    "similarity": 0.75,
+    "similarity": 0.78,
     "coverage": 0.6,
     "lead": 0.2,
     "agreement": True,
@@ -52,7 +52,7 @@ def test_a_lead_beyond_the_longest_says_nothing_more() -> None:
 
 def test_a_usual_match_is_medium_a_strong_one_high_and_a_weak_one_low() -> None:
     assert usefulness_level(usefulness(**USUAL)) == "medium"
-    assert usefulness_level(usefulness(**{**USUAL, "similarity": 0.95, "lead": 0.6})) == "high"
+    assert usefulness_level(usefulness(**{**USUAL, "similarity": 0.95, "lead": 0.8})) == "high"
     assert usefulness_level(usefulness(**{**USUAL, "similarity": 0.5})) == "low"
 
 

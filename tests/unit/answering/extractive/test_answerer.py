@@ -115,7 +115,7 @@ async def test_a_command_comes_with_its_sentence_letter_for_letter() -> None:
 async def test_steps_stand_below_the_sentence_that_introduces_them() -> None:
     text, _ = await answer("How do I check the installation?")
     assert (
-        "To check the installation, do this: [2]\n\n1. Open a terminal.\n2. Run `ros2 doctor`.\n3. Read what it prints."
+        "To check the installation, do this: [1]\n\n1. Open a terminal.\n2. Run `ros2 doctor`.\n3. Read what it prints."
         in text
     )
 
@@ -139,6 +139,16 @@ async def test_a_second_section_that_is_about_as_good_is_shown_too_below_its_tit
     text, written = await answer("What is salt?", sections)
     assert text == "**Minerals**\n\nSalt is a mineral. [1]\n\n**Mines**\n\nSalt is mined. [2]"
     assert [citation.number for citation in written.citations] == [1, 2]
+
+
+async def test_sections_are_numbered_as_they_appear_whatever_their_number_in_the_search() -> None:
+    sections = [in_section(3, "Minerals", "Salt is a mineral.", 1.0), in_section(5, "Mines", "Salt is mined.", 0.99)]
+    text, written = await answer("What is salt?", sections)
+    assert text == "**Minerals**\n\nSalt is a mineral. [1]\n\n**Mines**\n\nSalt is mined. [2]"
+    assert [(c.number, c.passage.number, c.passage.chunk.id) for c in written.citations] == [
+        (1, 1, "chunk-3"),
+        (2, 2, "chunk-5"),
+    ]
 
 
 async def test_a_second_section_that_is_clearly_weaker_is_not_shown() -> None:

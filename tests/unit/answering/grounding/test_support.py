@@ -156,27 +156,60 @@ def test_a_text_that_claims_something_or_nothing_at_all_is_no_refusal(text: str)
 
 def test_a_supported_sentence_without_a_citation_gets_the_passage_that_carries_it() -> None:
     assert checked("Gazebo simulates robots with physics.\n") == [
-        CheckedSegment(text="Gazebo simulates robots with physics. [2]\n", supported=True, numbers=(2,), claims=True)
+        CheckedSegment(text="Gazebo simulates robots with physics. [1]\n", supported=True, numbers=(2,), claims=True)
     ]
 
 
 def test_a_citation_of_the_wrong_passage_is_put_right() -> None:
     (piece,) = checked("Gazebo simulates robots with physics [1].")
-    assert (piece.text, piece.numbers) == ("Gazebo simulates robots with physics. [2]", (2,))
+    assert (piece.text, piece.numbers) == ("Gazebo simulates robots with physics. [1]", (2,))
 
 
-def test_an_unsupported_sentence_keeps_its_citation_and_is_told() -> None:
-    (piece,) = checked("Gazebo was bought by Unity in 2031 [2].")
-    assert piece == CheckedSegment(
-        text="Gazebo was bought by Unity in 2031. [2]", supported=False, numbers=(2,), claims=True
+def test_an_unsupported_sentence_cites_nothing() -> None:
+    assert checked("Gazebo was bought by Unity in 2031 [2].") == [
+        CheckedSegment(text="Gazebo was bought by Unity in 2031.", supported=False, numbers=(), claims=True)
+    ]
+
+
+def shown(answer: str) -> str:
+    return "".join(piece.text for piece in checked(answer))
+
+
+def test_citations_are_numbered_in_the_order_of_the_text() -> None:
+    text = "It needs a graphics card [2]. Nodes talk over topics [1]. Gazebo simulates robots with physics [2]."
+    assert shown(text) == (
+        "It needs a graphics card. [1] Nodes talk over topics. [2] Gazebo simulates robots with physics. [1]"
     )
+
+
+def test_a_sentence_that_the_book_does_not_support_uses_up_no_number() -> None:
+    text = "Gazebo was bought by Unity in 2031 [1]. Gazebo simulates robots with physics [2]."
+    assert shown(text) == "Gazebo was bought by Unity in 2031. Gazebo simulates robots with physics. [1]"
+
+
+def test_a_mark_without_a_claim_stays_only_when_a_claim_before_it_cites_the_same_passage() -> None:
+    code = '```python\nnode = Node("talker")\n```\n\n'
+    assert shown(f"Here is the code: [1]\n\n{code}[1]") == f"Here is the code:\n\n{code}[1]"
+    assert shown(f"{code}[2]") == code
+
+
+def test_the_marks_in_the_cells_of_a_table_are_numbered_too() -> None:
+    table = "| Policy | Depth |\n|---|---|\n| reliable | 10 [1] |\n"
+    assert shown(f"Gazebo simulates robots with physics [2].\n\n{table}") == (
+        f"Gazebo simulates robots with physics. [1]\n\n{table.replace('[1]', '[2]')}"
+    )
+
+
+def test_an_index_in_brackets_is_no_citation_and_keeps_its_number() -> None:
+    text = "Gazebo simulates robots with physics [2]. Nodes talk over topics, as in `topics[2]` [1]."
+    assert "`topics[2]`" in shown(text)
 
 
 def test_a_sentence_is_let_through_as_soon_as_the_next_one_begins() -> None:
     gate = SentenceGate(BOOK)
     assert gate.feed("Gazebo simulates robots. [") == []
     assert gate.feed("2] ") == []
-    assert [piece.text for piece in gate.feed("It")] == ["Gazebo simulates robots. [2] "]
+    assert [piece.text for piece in gate.feed("It")] == ["Gazebo simulates robots. [1] "]
     assert [piece.text for piece in gate.close()] == ["It"]
 
 
