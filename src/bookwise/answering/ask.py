@@ -16,6 +16,7 @@ from bookwise.answering.evidence.retrieve import EvidenceSearch
 from bookwise.answering.followup.resolve import resolve
 from bookwise.answering.grounding.citation_numbers import in_order
 from bookwise.answering.guardrails import injection
+from bookwise.answering.model_evidence import with_section_texts
 from bookwise.answering.write import AnswerDraft, UnsupportedPolicy, WriterConfig, write
 from bookwise.domain.answers import (
     Answer,
@@ -146,6 +147,9 @@ class AnswerRun:
     async def _generation(self, book: Book, evidence: Evidence) -> AsyncGenerator[AnswerEvent]:
         """Yields the events from the moment an engine starts to write."""
         yield StateChanged(state="GENERATING")
+        if self._engine.name != "extractive":
+            evidence = await with_section_texts(evidence, self._search.section_text)
+            self._search.remember(evidence.passages)
         task = AnswerTask(
             question=self._question.text,
             standalone=evidence.question,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple, Protocol, TypedDict
 
-from bookwise.domain.answers import Passage
+from bookwise.domain.answers import Evidence, RankedSection
 from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import AnswerTask
 
@@ -124,13 +124,13 @@ def prompt_messages(
 
 def direct_messages(task: AnswerTask) -> list[PromptMessage]:
     """The prompt of the engine `direct`, with the recent thread."""
-    return _task_messages(task, task.evidence.passages, recent(task.history))
+    return _task_messages(task, _prompt_texts(task.evidence), recent(task.history))
 
 
 def shorter_direct_messages(task: AnswerTask) -> list[PromptMessage]:
-    """The prompt for a smaller context window: the better half of the passages and the newest exchange."""
-    passages = task.evidence.passages
-    return _task_messages(task, passages[: max(1, len(passages) // 2)], recent(task.history)[-2:])
+    """The prompt for a smaller context window: the better half of the sections and the newest exchange."""
+    texts = _prompt_texts(task.evidence)
+    return _task_messages(task, texts[: max(1, len(texts) // 2)], recent(task.history)[-2:])
 
 
 def agent_instructions(title: str, system_prompt: str | None = None) -> str:
@@ -180,10 +180,22 @@ def one_line(text: str) -> str:
 
 
 def _task_messages(
-    task: AnswerTask, passages: Sequence[Passage], history: Sequence[PromptMessage]
+    task: AnswerTask, texts: Sequence[NumberedText], history: Sequence[PromptMessage]
 ) -> list[PromptMessage]:
-    chunks = [NumberedText(p.number, p.chunk.locator.page_title, p.chunk.text) for p in passages]
-    return prompt_messages(EvidenceContext(task.standalone, chunks), task.book.title, history)
+    return prompt_messages(EvidenceContext(task.standalone, texts), task.book.title, history)
+
+
+def _prompt_texts(evidence: Evidence) -> list[NumberedText]:
+    """The best sections with the sentence that fits the question best as a hint; the passages if none is ranked."""
+    if not evidence.sections:
+        return [NumberedText(p.number, p.chunk.locator.page_title, p.text) for p in evidence.passages]
+    return [_section_text(section) for section in evidence.sections]
+
+
+def _section_text(section: RankedSection) -> NumberedText:
+    hint = f"\n(closest to the question: {one_line(section.sentence)})" if section.sentence else ""
+    passage = section.passage
+    return NumberedText(passage.number, passage.chunk.locator.page_title, passage.text + hint)
 
 
 def _is_exchange(question: ThreadMessage, answer: ThreadMessage) -> bool:

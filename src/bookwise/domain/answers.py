@@ -51,6 +51,14 @@ class Passage:
     cosine: float = 0.0
     lexical: float = 0.0
     strength: float = 0.0  #: match strength before calibration; separates passages better than `score`
+    section_text: str = field(
+        default="", repr=False
+    )  #: of its section, where a language model reads more than the chunk
+
+    @property
+    def text(self) -> str:
+        """What an engine reads of this passage."""
+        return self.section_text or self.chunk.text
 
 
 #: (level, least probability that an answer is useful); the first match counts. Of the answers with `high`, nine in ten

@@ -1,6 +1,6 @@
 """A stand-alone question → the passages found for it in one book, and the decision whether they answer it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from bookwise.answering.evidence.answerability import (
@@ -80,8 +80,12 @@ class EvidenceSearch:
         decision = decide(self.question, findings)
         if decision.refusal is None:
             decision = replace(decision, evidence=await self._with_sections(decision.evidence, findings))
-        self.seen.update((passage.chunk.id, passage) for passage in decision.evidence.passages)
+        self.remember(decision.evidence.passages)
         return decision
+
+    def remember(self, passages: Iterable[Passage]) -> None:
+        """Makes passages available to the answer, in place of those with the same chunk."""
+        self.seen.update((passage.chunk.id, passage) for passage in passages)
 
     async def _with_sections(self, evidence: Evidence, findings: Findings) -> Evidence:
         """Returns the evidence with its sections, best first, and with the usefulness of an answer from them."""

@@ -66,7 +66,7 @@ def _renumbered_mark(mark: CitationMark, shown: Sequence[int], numbers: Citation
 def quote_for(sentence: str, passage: Passage) -> str:
     """Returns the unit of the passage that supports the sentence best, unchanged."""
     terms = content_words(sentence)
-    all_units = units(passage.chunk.text)
+    all_units = units(passage.text)
     candidates = [unit for unit in all_units if unit.kind != "heading"] or all_units
     return max((unit.text for unit in candidates), key=lambda text: _overlap(terms, text), default="")
 

@@ -166,7 +166,7 @@ def _identifiers(sentence: str) -> set[str]:
 
 def _prepared(passage: Passage) -> _SupportText:
     locator = passage.chunk.locator
-    return _support_text(passage.chunk.text, " ".join((locator.page_title, *locator.heading_path)))
+    return _support_text(passage.text, " ".join((locator.page_title, *locator.heading_path)))
 
 
 @lru_cache(maxsize=256)
