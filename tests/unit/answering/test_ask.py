@@ -166,6 +166,14 @@ async def test_a_greeting_is_greeted_and_not_searched_for(kit: AskKit) -> None:
     assert "Robots in the Greenhouse" in answer.text
 
 
+async def test_a_question_in_another_language_learns_the_language_of_the_book(kit: AskKit) -> None:
+    answer = await answer_of(kit, "Wann öffnet sich das Ventil der Bewässerung und warum?")
+    assert isinstance(answer, Refused)
+    assert answer.reason == "other-language"
+    assert answer.text.startswith("I can only answer in English. The closest sections are: ")
+    assert answer.nearest
+
+
 async def test_a_question_that_fits_several_places_is_asked_back(kit: AskKit) -> None:
     answer = await answer_of(kit, "How do I install it?")
     assert isinstance(answer, Refused)
