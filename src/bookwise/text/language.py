@@ -123,11 +123,11 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
         "como que o a as de do da dos das em no e se me",
     ),
     "it": (
-        "perché perchè qual quale quali quando dove quanto quanti cosa cos",
+        "perché perchè qual quale quali quando dove quanto quanti cosa",
         """è sono una gli mio mia miei posso può possono fare faccio con tra fra questo questa essere ho ha differenza
         funziona significa usare uso devo codice progetto ma più sul sulla nel nella dei delle degli alla alle dal
         dalla anche ogni tutti tutto installare eseguire creare serve si""",
-        "come che il lo la le i di da del della un e in per non se al chi",
+        "come che il lo la le i di da del della un e in per non se al chi cos",
     ),
     "nl": (
         "hoe waarom wanneer welke welk waar waarvoor waarmee hoeveel",
@@ -179,9 +179,9 @@ _WORDS: Mapping[str, tuple[str, str, str]] = {
     ),
     "tr": (
         "nasıl neden nedir niçin hangi nerede kaç",
-        """bir için ile bu değil yapabilirim yapılır olarak daha çok arasındaki fark kullanılır çalışır gibi veya var
+        """bir için ile bu değil yapabilirim yapılır olarak daha çok arasındaki fark kullanılır çalışır gibi veya
         yok olan nasil mı mü benim""",
-        "ve ne mi mu da de",
+        "ve ne mi mu da de var",
     ),
     "id": (
         "bagaimana mengapa kenapa apakah kapan dimana",
