@@ -4,9 +4,8 @@ import re
 from dataclasses import dataclass
 
 from bookwise.text.sentences import split_sentences
-from bookwise.text.topics import phrases
 
-LONG_WORDS = 40  #: from here on a question is a story with a question in it
+LONG_WORDS = 40  #: from here on a question is a story with a question in it (docs/benchmarks.md, Long questions)
 
 _FENCE = re.compile(r"```[\w+-]*\n?(.*?)(?:```|\Z)", re.DOTALL)
 _INLINE = re.compile(r"`([^`\n]+)`")
@@ -23,10 +22,8 @@ _QUESTION_WORDS = (
 #: A sentence that asks and, as readers write, does not begin with a capital letter.
 _LOWER_START = re.compile(rf"(?<=[.;!?])\s+(?={_QUESTION_WORDS}\b)", re.IGNORECASE)
 _ASKS = re.compile(
-    r"\?[\s\"')\]*_`]*$|^\W*(?:(?:and|but|so|or|then|now|also|please|hi|hello|hey|ok|okay)\b[\s,]*)*"
-    rf"(?:{_QUESTION_WORDS}|explain|describe|show|give|tell|list|name|compare|define|write|help)\b"
-    r"|\b(?:i (?:want|need|would like|'d like|wonder|am wondering)|how (?:do|can|to|should)|what (?:is|are|do|should)"
-    r"|is there (?:a|any)|any (?:idea|way|help))\b",
+    r"^\W*(?:(?:and|but|so|or|then|now|also|please|hi|hello|hey|ok|okay)\b[\s,]*)*"
+    rf"(?:{_QUESTION_WORDS}|explain|describe|show|give|tell|list|name|compare|define|write)\b",
     re.IGNORECASE,
 )
 
@@ -75,22 +72,20 @@ def _without_code_lines(text: str) -> tuple[str, list[str]]:
 
 
 def asking_sentences(prose: str) -> str:
-    """Returns the sentences that ask, in order; the whole text if none does or all do."""
-    sentences = [part.strip() for sentence in split_sentences(prose) for part in _LOWER_START.split(sentence)]
-    asking = [sentence for sentence in sentences if sentence.endswith("?")] or [
-        sentence for sentence in sentences if _ASKS.search(sentence)
-    ]
-    return " ".join(asking) or prose.strip()
+    """Returns the sentences that ask, in order: those with a question mark, else those that begin like a question, else
+    the last one, because readers tell first and ask then."""
+    parts = (part.strip() for sentence in split_sentences(prose) for part in _LOWER_START.split(sentence))
+    sentences = [part for part in parts if part]
+    marked = [sentence for sentence in sentences if sentence.endswith("?")]
+    return " ".join(marked or list(filter(_ASKS.search, sentences)) or sentences[-1:])
 
 
 def focus(question: str) -> str:
-    """Returns what a long question is about: the sentences that ask, then the topics that the rest names.
+    """Returns the sentences that ask, for a long question; every other question is returned unchanged.
 
-    A short question is returned without its code, otherwise unchanged.
+    A question with code stays whole too: code says more about its subject than the prose around it.
     """
-    prose = split_code(question).prose
-    if len(prose.split()) < LONG_WORDS:
-        return prose
-    asking = asking_sentences(prose)
-    topics = [phrase for phrase in phrases(prose) if phrase.lower() not in asking.lower()]
-    return f"{asking} ({', '.join(topics)})" if topics else asking
+    parts = split_code(question)
+    if parts.code or len(parts.prose.split()) < LONG_WORDS:
+        return question
+    return asking_sentences(parts.prose)

@@ -111,6 +111,19 @@ async def test_a_name_that_the_book_lacks_lowers_the_confidence(kit: AskKit) -> 
     assert named.disclaimer
 
 
+async def test_a_story_around_a_question_does_not_refuse_it(kit: AskKit) -> None:
+    story = (
+        "Hello, my uncle Zacharias from Zanzibar gave me his old glass house last summer, and since then my sisters "
+        "and I spend every free Sunday there with sandwiches and a radio, although the roof leaks in the corner. "
+    )
+    asked, told = "When does the irrigation valve open?", await answer_of(kit, story)
+    answer = await answer_of(kit, story + asked)
+    assert isinstance(told, Refused)
+    assert isinstance(answer, Answered)
+    assert "below 30 percent" in answer.text
+    assert answer.evidence.question == asked
+
+
 async def test_a_threshold_keeps_weaker_passages_out(kit: AskKit) -> None:
     strict = await answer_of(kit, "What makes the valve close again?", threshold=1.0)
     assert isinstance(strict, Refused)

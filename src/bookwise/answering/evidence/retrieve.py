@@ -18,6 +18,7 @@ from bookwise.domain.books import Vector
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
 from bookwise.retrieval.search import SearchKit, search
 from bookwise.retrieval.sections import section_text
+from bookwise.text.question_parts import focus
 
 QUERY_MIN = 3  #: characters; `SearchQuery` accepts no shorter text
 
@@ -67,9 +68,25 @@ class EvidenceSearch:
         """Returns whether and with which passages the question can be answered; adds these to `seen`."""
         if len(query.strip()) < QUERY_MIN:
             return nothing_found(query)
-        decision = decide(self.question, await self._findings(query))
+        decision = await self._best_decision(query)
         self.seen.update((passage.chunk.id, passage) for passage in decision.evidence.passages)
         return decision
+
+    async def _best_decision(self, query: str) -> Decision:
+        """Returns the decision about the question; of a long one the surer decision, for all of it or for its focus.
+
+        What a reader tells around a question can name its subject or only distract from it.
+        """
+        whole = decide(self.question, await self._findings(query))
+        if focus(query) == query:
+            return whole
+        vector, cosines = self.vector, self.cosines
+        self.cosines = {}
+        focused = decide(self.question, await self._findings(focus(query)))
+        if focused.evidence.confidence.average > whole.evidence.confidence.average:
+            return focused
+        self.vector, self.cosines = vector, cosines
+        return whole
 
     async def _findings(self, query: str) -> Findings:
         result, unknown_words = await self._search_corrected(query)
@@ -79,7 +96,7 @@ class EvidenceSearch:
         return Findings(
             query=result.query.text,
             passages=passages,
-            signals=await self._signals(result, passages, unknown=bool(unknown_words)),
+            signals=await self._signals(result.query.text, passages, unknown_words),
             calibration=self.kit.calibration_of(book),
             vectors=await self.kit.index.vectors(self.question.book_id, [p.chunk.id for p in passages]),
             timings=result.timings,
@@ -106,8 +123,11 @@ class EvidenceSearch:
         within = Filter(book_id=question.book_id, module=question.module, hardware_tier=question.hardware_tier)
         return await search(SearchQuery(text=query, filter=within, limit=top_k), self.kit)
 
-    async def _signals(self, result: SearchResult, passages: tuple[Passage, ...], *, unknown: bool) -> AnswerSignals:
-        signals = read_signals(result.query.text, passages, unknown=unknown)
+    async def _signals(self, query: str, passages: tuple[Passage, ...], unknown_words: frozenset[str]) -> AnswerSignals:
+        """Returns the signals of the sentences that ask: names and words of a story need not be in the book."""
+        asking = focus(query)
+        unknown = not unknown_words.isdisjoint(question_terms(asking))
+        signals = read_signals(asking, passages, unknown=unknown)
         strength = max((passage.strength for passage in passages), default=0.0)
         if not passages or not is_doubtful(answerability(strength, signals)):
             return signals

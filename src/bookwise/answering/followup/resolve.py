@@ -165,18 +165,18 @@ def _completed(question: str, previous: str) -> str | None:
 
 
 def _corrected(question: str, previous: str) -> str | None:
-    """Returns the previous question with the right thing in place of the wrong one; None if the question corrects
-    nothing, or if it is not clear what."""
+    """Returns the previous question with the right thing in place of the wrong one, or after the right thing if it is not
+    clear which one was wrong; None if the question corrects nothing."""
     parts = correction(question)
     if parts is None:
         return None
     right, wrong = parts
     subjects = phrases(previous)
     named = re.search(re.escape(wrong), previous, re.IGNORECASE) if wrong else None
-    similar = get_close_matches(right, subjects, n=1) or (subjects if len(subjects) == 1 else ())
-    if not named and not similar:
+    likely = [named.group()] if named else get_close_matches(right, subjects, n=1) or list(subjects)
+    if len(likely) != 1:
         return _limited(f"{right} ({previous.rstrip(' ?.!')})")
-    return _limited(_with_subject(previous, named.group() if named else similar[0], right))
+    return _limited(_with_subject(previous, likely[0], right))
 
 
 def _with_preposition(previous: str, preposition: str, thing: str, subjects: Sequence[str]) -> str:
