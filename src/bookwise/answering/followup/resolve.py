@@ -165,8 +165,8 @@ def _completed(question: str, previous: str) -> str | None:
 
 
 def _corrected(question: str, previous: str) -> str | None:
-    """Returns the previous question with the right thing in place of the wrong one, or after the right thing if it is not
-    clear which one was wrong; None if the question corrects nothing."""
+    """Returns the previous question with the right thing in place of the wrong one, or behind the right thing if it is
+    not clear which one was wrong; None if the question corrects nothing."""
     parts = correction(question)
     if parts is None:
         return None

@@ -95,8 +95,8 @@ _DOES_NOT = r"(?:do|does|did|is|are|ca|can|could|wo|will|was|has)(?:n['’]t|nt|
 _WORKS = (
     r"(?:work|start|run|find|load|show|connect|build|compile|respond|open|appear|move|receive|see|found|recognized|let)"
 )
-#: A failure is told, not asked for: `who led them after Braddock died?` asks for something else.
-_TOLD = rf"^(?!.*\b(?:what(?! if)|which|who|whom)\b|\W*(?:how|where)\b|{_AUXILIARY} \w+ error\b).*"
+#: A failure is stated, not asked for: `who led them after Braddock died?` asks for something else.
+_STATEMENT = rf"^(?!.*\b(?:what(?! if)|which|who|whom)\b|\W*(?:how|where)\b|{_AUXILIARY} \w+ error\b).*"
 
 #: The first kind with a pattern that is found counts.
 _KINDS: tuple[tuple[QuestionKind, tuple[str, ...]], ...] = (
@@ -217,13 +217,13 @@ _KINDS: tuple[tuple[QuestionKind, tuple[str, ...]], ...] = (
     (
         "troubleshooting",
         (
-            rf"{_TOLD}\b{_FAILURE}\b",
-            rf"{_TOLD}\b{_DOES_NOT} {_WORKS}\w*\b",
-            rf"{_TOLD}\b(?:receive|get|see|show|print)s? (?:no|nothing)\b",
-            rf"{_TOLD}\b(?:not|nothing is|no longer) (?:working|found|recognized|showing|responding)\b",
-            rf"{_TOLD}\b(?:out of memory|segfault|timed out)\b",
-            rf"{_TOLD}\b(?:errors?|problems?|issues?|conflicts?) (?:with|after|when|while|right after|on)\b",
-            rf"{_TOLD}\berror\b",
+            rf"{_STATEMENT}\b{_FAILURE}\b",
+            rf"{_STATEMENT}\b{_DOES_NOT} {_WORKS}\w*\b",
+            rf"{_STATEMENT}\b(?:receive|get|see|show|print)s? (?:no|nothing)\b",
+            rf"{_STATEMENT}\b(?:not|nothing is|no longer) (?:working|found|recognized|showing|responding)\b",
+            rf"{_STATEMENT}\b(?:out of memory|segfault|timed out)\b",
+            rf"{_STATEMENT}\b(?:errors?|problems?|issues?|conflicts?) (?:with|after|when|while|right after|on)\b",
+            rf"{_STATEMENT}\berror\b",
         ),
     ),
     ("yes-no", (rf"{_OPENING}{_AUXILIARY}\s",)),
