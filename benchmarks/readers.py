@@ -2,7 +2,9 @@
 
 `bookwise.evaluation.usefulness` defines what makes an answer *useful* or *complete*.
 
-python -m benchmarks.readers [--data-dir FOLDER] [--misses] [BOOK ...]
+With `--story`, every question comes at the end of a story that has nothing to do with it.
+
+python -m benchmarks.readers [--data-dir FOLDER] [--misses] [--story] [BOOK ...]
 """
 
 import argparse
@@ -10,7 +12,7 @@ import json
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, quantiles
@@ -30,6 +32,10 @@ from bookwise.wiring import App, open_answers, open_app
 
 QUESTIONS = DATA / "evaluation" / "reader-questions" / "questions.jsonl"
 TYPE_LEAST = 9  #: questions of a type whose share is worth a line
+STORY = (
+    "Hi, I started reading this two weeks ago after my colleague in the office recommended it, and on the train this "
+    "morning I tried things on my old laptop while my coffee got cold, and now I am a little confused. "
+)
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
@@ -114,8 +120,15 @@ def reader_questions(books: Sequence[str]) -> list[ReaderQuestion]:
     ]
 
 
-async def measure(data: Path, books: Sequence[str]) -> list[Verdict]:
+def in_story(question: ReaderQuestion) -> ReaderQuestion:
+    text = question.question
+    return replace(question, question=f"{STORY}{text[:1].upper()}{text[1:]}")
+
+
+async def measure(data: Path, books: Sequence[str], story: bool = False) -> list[Verdict]:
     questions = reader_questions(books)
+    if story:
+        questions = list(map(in_story, questions))
     settings = load_settings(data_dir=data)
     async with open_app(settings) as app, open_answers(settings, app.search_kit) as kit:
         for book in dict.fromkeys(question.book for question in questions):
@@ -203,12 +216,13 @@ def main() -> None:
     parser.add_argument("books", nargs="*")
     parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
     parser.add_argument("--misses", action="store_true", help="show the answers that are not useful")
+    parser.add_argument("--story", action="store_true", help="ask every question at the end of a story")
     options = parser.parse_args()
     if not QUESTIONS.exists():
         print(f"left out, {QUESTIONS} is not there")
         return
     with tempfile.TemporaryDirectory() as scratch:
-        verdicts = anyio.run(measure, options.data_dir or Path(scratch), options.books)
+        verdicts = anyio.run(measure, options.data_dir or Path(scratch), options.books, options.story)
     report(verdicts)
     if options.misses:
         show_misses(verdicts)

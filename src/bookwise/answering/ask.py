@@ -12,6 +12,7 @@ import anyio
 
 from bookwise.answering import messages
 from bookwise.answering.evidence.decision import Decision, nearest_lessons, no_evidence
+from bookwise.answering.evidence.language import is_in_other_language
 from bookwise.answering.evidence.retrieve import EvidenceSearch
 from bookwise.answering.followup.resolve import resolve
 from bookwise.answering.grounding.citation_numbers import in_order
@@ -123,11 +124,11 @@ class AnswerRun:
         yield StateChanged(state="RETRIEVING")
         query = await self._standalone()
         yield SearchStarted(query=query, top_k=self._question.top_k)
-        decision = await self._search.decide(query)
+        decision = self._language_checked(book, await self._search.decide(query))
         self._retrieved = perf_counter()
         yield EvidenceFound(evidence=decision.evidence)
         if decision.refusal is not None:
-            for event in _last_events(self._refusal(decision), "NO_RESULTS"):
+            for event in _last_events(self._refusal(book, decision), "NO_RESULTS"):
                 yield event
             return
         async with aclosing(self._generation(book, decision.evidence)) as generation:
@@ -194,11 +195,25 @@ class AnswerRun:
         except ModelUnavailable:
             return resolved.text
 
-    def _refusal(self, decision: Decision) -> Refused:
+    def _language_checked(self, book: Book, decision: Decision) -> Decision:
+        """Refuses a question in another language than the book's, unless a model is there that can answer it: a quote
+        would be no answer to its reader."""
+        quotes = self._engine.name == "extractive"
+        if (quotes or decision.refusal) and is_in_other_language(self._question.text, book, decision.nearest):
+            return replace(decision, refusal="other-language")
+        return decision
+
+    def _refusal(self, book: Book, decision: Decision) -> Refused:
         """Returns the refusal or the question back that the evidence calls for, before any engine runs."""
         decision = replace(decision, nearest=in_order(decision.nearest))
-        message = messages.which_one if decision.refusal == "ambiguous" else messages.refusal
-        return self._refused(decision, message(decision.nearest))
+        match decision.refusal:
+            case "ambiguous":
+                text = messages.which_one(decision.nearest)
+            case "other-language":
+                text = messages.other_language(book.language, decision.nearest)
+            case _:
+                text = messages.refusal(decision.nearest)
+        return self._refused(decision, text)
 
     def _refused(self, decision: Decision, text: str) -> Refused:
         assert decision.refusal is not None, "only a refusal has a reason"

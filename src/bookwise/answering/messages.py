@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from bookwise.domain.answers import Passage
+from bookwise.text.language import language_name
 
 NOT_IN_THE_BOOK = "I couldn't find that information in the book."
 BLOCKED = "I can only answer questions about the book. Please ask about something in it."
@@ -16,10 +17,19 @@ def small_talk(title: str) -> str:
 
 def refusal(nearest: Sequence[Passage]) -> str:
     """Returns a refusal that names the closest lessons without claiming that they answer."""
+    return _with_closest(NOT_IN_THE_BOOK, nearest)
+
+
+def other_language(book_language: str, nearest: Sequence[Passage]) -> str:
+    """Returns the refusal of a question in another language than the book's, with the closest lessons."""
+    return _with_closest(f"I can only answer in {language_name(book_language)}.", nearest)
+
+
+def _with_closest(message: str, nearest: Sequence[Passage]) -> str:
     if not nearest:
-        return NOT_IN_THE_BOOK
+        return message
     lessons = "; ".join(f"{title(passage)} [{passage.number}]" for passage in nearest)
-    return f"{NOT_IN_THE_BOOK} The closest sections are: {lessons}."
+    return f"{message} The closest sections are: {lessons}."
 
 
 def doubtful(passage: Passage) -> str:

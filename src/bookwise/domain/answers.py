@@ -10,7 +10,7 @@ from bookwise.domain.search import SEARCH_LIMIT_MAX, Timings
 EngineName: TypeAlias = Literal["extractive", "direct", "agent"]
 Level: TypeAlias = Literal["high", "medium", "low", "insufficient"]
 State: TypeAlias = Literal["PENDING", "RETRIEVING", "GENERATING", "COMPLETED", "NO_RESULTS", "LOW_CONF", "ERROR"]
-RefusalReason: TypeAlias = Literal["nothing-found", "not-in-the-book", "ambiguous", "small-talk"]
+RefusalReason: TypeAlias = Literal["nothing-found", "not-in-the-book", "ambiguous", "small-talk", "other-language"]
 
 QUESTION_MAX = 1000
 
@@ -194,7 +194,7 @@ class Answered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """No answer: the book has none, the message is no question, or several parts of the book fit equally well."""
+    """No answer: the book has none or several that fit, or the message is no question or in another language."""
 
     text: str
     reason: RefusalReason

@@ -13,6 +13,7 @@ _KNOWLEDGE = r"(?:information|details?|answers?|mention|references?|anything|acc
 _COVER = r"(?:mention|cover|specify|discuss|address|answer|explain|describe|provide|say|state)"
 _COVERED = r"(?:covered|mentioned|discussed|found|available|included|addressed|specified|answered|described|explained)"
 _PATTERNS = (
+    r"^\W*i\s+can\s+only\s+answer\b",
     r"^\W*(?:(?:i['’]m\s+|i\s+am\s+)?sorry\W+(?:but\s+)?)?i\s+(?:do\s+not|don['’]t)\s+know(?:\s+(?:if|whether|the\s+answer)\b|\W*$)",
     rf"\b(?:i|we)\s+{_NOT}\s+{_FEW_WORDS}(?:find|locate|answer|provide|know\s+the\s+answer)\b",
     rf"\b(?:i|we)\s+have\s+(?:no|not\s+enough)\s+{_FEW_WORDS}{_KNOWLEDGE}\b",

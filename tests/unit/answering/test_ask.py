@@ -114,6 +114,19 @@ async def test_a_name_that_the_book_lacks_lowers_the_confidence(kit: AskKit) -> 
     assert named.evidence.confidence.usefulness < known.evidence.confidence.usefulness
 
 
+async def test_a_story_around_a_question_does_not_refuse_it(kit: AskKit) -> None:
+    story = (
+        "Hello, my uncle Zacharias from Zanzibar gave me his old glass house last summer, and since then my sisters "
+        "and I spend every free Sunday there with sandwiches and a radio, although the roof leaks in the corner. "
+    )
+    asked, told = "When does the irrigation valve open?", await answer_of(kit, story)
+    answer = await answer_of(kit, story + asked)
+    assert isinstance(told, Refused)
+    assert isinstance(answer, Answered)
+    assert "below 30 percent" in answer.text
+    assert answer.evidence.question == asked
+
+
 async def test_a_threshold_keeps_weaker_passages_out(kit: AskKit) -> None:
     strict = await answer_of(kit, "What makes the valve close again?", threshold=1.0)
     assert isinstance(strict, Refused)
@@ -166,6 +179,14 @@ async def test_a_greeting_is_greeted_and_not_searched_for(kit: AskKit) -> None:
     assert isinstance(answer, Refused)
     assert answer.reason == "small-talk"
     assert "Robots in the Greenhouse" in answer.text
+
+
+async def test_a_question_in_another_language_learns_the_language_of_the_book(kit: AskKit) -> None:
+    answer = await answer_of(kit, "Wann öffnet sich das Ventil der Bewässerung und warum?")
+    assert isinstance(answer, Refused)
+    assert answer.reason == "other-language"
+    assert answer.text.startswith("I can only answer in English. The closest sections are: ")
+    assert answer.nearest
 
 
 async def test_a_question_that_fits_several_places_is_asked_back(kit: AskKit) -> None:

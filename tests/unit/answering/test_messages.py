@@ -1,6 +1,6 @@
 """The messages that Bookwise itself writes."""
 
-from bookwise.answering.messages import NOT_IN_THE_BOOK, refusal, small_talk, title, which_one
+from bookwise.answering.messages import NOT_IN_THE_BOOK, other_language, refusal, small_talk, title, which_one
 from tests.support.answers import passage
 
 
@@ -11,6 +11,13 @@ def test_a_refusal_without_neighbours_only_refuses() -> None:
 def test_a_refusal_names_the_closest_lessons_with_their_numbers() -> None:
     message = refusal([passage(1), passage(2, section_title="Listening")])
     assert message == f"{NOT_IN_THE_BOOK} The closest sections are: Nodes › Talking [1]; Nodes › Listening [2]."
+
+
+def test_a_question_in_another_language_gets_the_name_of_the_books_language() -> None:
+    assert other_language("de", ()) == "I can only answer in German."
+    assert other_language("en", [passage(1)]) == (
+        "I can only answer in English. The closest sections are: Nodes › Talking [1]."
+    )
 
 
 def test_a_question_back_lists_the_choices() -> None:

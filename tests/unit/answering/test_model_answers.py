@@ -71,6 +71,22 @@ async def test_a_source_named_by_its_title_is_understood(tmp_path: Path, small_b
     assert "[Source" not in answer.text
 
 
+async def test_a_question_in_another_language_is_left_to_the_model_if_the_book_covers_it(
+    tmp_path: Path, small_book: Path
+) -> None:
+    covered, unknown = (
+        "Wie und warum öffnet das irrigation valve, soil moisture 30 percent?",
+        "Wie heißt der Bürgermeister und warum?",
+    )
+    async with asked_of(tmp_path, small_book, says(f"{TRUE} [1]")) as (kit, _):
+        answer = await answer_of(kit, covered)
+        assert isinstance(answer, Answered)
+        assert answer.text == f"{TRUE} [1]"
+        for refused in (await answer_of(kit, unknown), await answer_of(kit, covered, engine="extractive")):
+            assert isinstance(refused, Refused)
+            assert refused.reason == "other-language"
+
+
 async def test_an_unsupported_sentence_is_dropped_and_listed(tmp_path: Path, small_book: Path) -> None:
     answer = await one_answer(tmp_path, small_book, says(f"{TRUE} [1] ", f"{FALSE} [1]"))
     assert isinstance(answer, Answered)

@@ -22,6 +22,7 @@ class Findings:
     signals: AnswerSignals
     calibration: Calibration
     vectors: Mapping[str, Vector]  #: of the passages, by chunk id
+    vector: Vector = ()  #: of the question
     timings: Timings | None = None
 
 

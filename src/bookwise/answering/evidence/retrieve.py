@@ -27,6 +27,7 @@ from bookwise.domain.books import Vector
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
 from bookwise.retrieval.search import SearchKit, search
 from bookwise.retrieval.sections import section_text
+from bookwise.text.question_parts import focus
 
 QUERY_MIN = 3  #: characters; `SearchQuery` accepts no shorter text
 
@@ -40,8 +41,6 @@ class EvidenceSearch:
     question: Question
     kit: SearchKit
     seen: dict[str, Passage] = field(default_factory=dict)  #: passages available to the answer, by chunk id
-    vector: Vector = ()  #: of the question, as it was searched for
-    cosines: dict[str, float] = field(default_factory=dict)  #: of the texts that were compared with the question
 
     @property
     def by_number(self) -> dict[int, Passage]:
@@ -57,17 +56,6 @@ class EvidenceSearch:
         """Returns the whole section of a passage, as Markdown."""
         return await section_text(passage.chunk, self.kit.index)
 
-    async def closeness(self, texts: Sequence[str]) -> list[float]:
-        """Returns the cosine of each text with the question; an empty list if the embedder is a remote service, because
-        a second call per question would cost too much time."""
-        if not self.kit.embedder.facts.local or not self.vector:
-            return []
-        new = [text for text in dict.fromkeys(texts) if text not in self.cosines]
-        vectors = await self.kit.embedder.embed_texts(new)
-        for text, vector in zip(new, vectors, strict=True):
-            self.cosines[text] = sum(a * b for a, b in zip(self.vector, vector, strict=True))
-        return [self.cosines[text] for text in texts]
-
     async def evidence(self, query: str) -> Evidence:
         """Returns the evidence of the decision."""
         return (await self.decide(query)).evidence
@@ -76,8 +64,12 @@ class EvidenceSearch:
         """Returns whether and with which passages the question can be answered; adds these to `seen`."""
         if len(query.strip()) < QUERY_MIN:
             return nothing_found(query)
-        findings = await self._findings(query)
-        decision = decide(self.question, findings)
+        findings, decision = await self._judged(query)
+        if (asked := focus(query)) != query:
+            # what a reader tells around a question can name its subject or only distract from it
+            others = await self._judged(asked)
+            if others[1].evidence.confidence.average > decision.evidence.confidence.average:
+                findings, decision = others
         if decision.refusal is None:
             decision = replace(decision, evidence=await self._with_sections(decision.evidence, findings))
         self.remember(decision.evidence.passages)
@@ -87,13 +79,17 @@ class EvidenceSearch:
         """Makes passages available to the answer, in place of those with the same chunk."""
         self.seen.update((passage.chunk.id, passage) for passage in passages)
 
+    async def _judged(self, query: str) -> tuple[Findings, Decision]:
+        findings = await self._findings(query)
+        return findings, decide(self.question, findings)
+
     async def _with_sections(self, evidence: Evidence, findings: Findings) -> Evidence:
         """Returns the evidence with its sections, best first, and with the usefulness of an answer from them."""
         question = classify_question(evidence.question)
         weights = question_weights(question, evidence.passages)
         sections = rank_sections(question, evidence.passages, weights)
         if sentences := [section.sentence for section in contenders(sections)]:
-            sections = rerank_sections(sections, await self.closeness(sentences))
+            sections = rerank_sections(sections, await self._closeness(sentences, findings.vector))
         probability = usefulness(
             similarity=findings.calibration.similarity(sections[0].passage.strength),
             coverage=max(passage_coverage(weights, passage) for passage in evidence.passages),
@@ -106,13 +102,13 @@ class EvidenceSearch:
 
     async def _findings(self, query: str) -> Findings:
         result, unknown_words = await self._search_corrected(query)
-        self.vector = result.vector
         passages = tuple(_passage(hit, number) for number, hit in enumerate(result.hits, start=1))
         book = await self.kit.catalog.book(self.question.book_id)
         return Findings(
             query=result.query.text,
             passages=passages,
-            signals=await self._signals(result, passages, unknown=bool(unknown_words)),
+            signals=await self._signals(result, passages, unknown_words),
+            vector=result.vector,
             calibration=self.kit.calibration_of(book),
             vectors=await self.kit.index.vectors(self.question.book_id, [p.chunk.id for p in passages]),
             timings=result.timings,
@@ -139,16 +135,26 @@ class EvidenceSearch:
         within = Filter(book_id=question.book_id, module=question.module, hardware_tier=question.hardware_tier)
         return await search(SearchQuery(text=query, filter=within, limit=top_k), self.kit)
 
-    async def _signals(self, result: SearchResult, passages: tuple[Passage, ...], *, unknown: bool) -> AnswerSignals:
-        signals = read_signals(result.query.text, passages, unknown=unknown)
+    async def _signals(
+        self, result: SearchResult, passages: tuple[Passage, ...], unknown_words: frozenset[str]
+    ) -> AnswerSignals:
+        """Returns the signals of the sentences that ask: names and words of a story need not be in the book."""
+        asking = focus(result.query.text)
+        unknown = not unknown_words.isdisjoint(question_terms(asking))
+        signals = read_signals(asking, passages, unknown=unknown)
         strength = max((passage.strength for passage in passages), default=0.0)
-        if not passages or not is_doubtful(answerability(strength, signals)):
+        if not signals.sentence.strip() or not is_doubtful(answerability(strength, signals)):
             return signals
-        return replace(signals, closeness=await self._closeness(signals.sentence))
+        cosines = await self._closeness([signals.sentence], result.vector)
+        return replace(signals, closeness=next(iter(cosines), None))
 
-    async def _closeness(self, sentence: str) -> float | None:
-        """Returns the cosine of the question and the sentence; None if it is not known."""
-        return next(iter(await self.closeness([sentence])), None) if sentence.strip() else None
+    async def _closeness(self, texts: Sequence[str], question: Vector) -> list[float]:
+        """Returns the cosine of each text with the question; an empty list if the embedder is a remote service, because
+        a second call per question would cost too much time."""
+        if not self.kit.embedder.facts.local:
+            return []
+        vectors = await self.kit.embedder.embed_texts(texts)
+        return [sum(a * b for a, b in zip(question, vector, strict=True)) for vector in vectors]
 
     def _numbered(self, hit: Hit) -> Passage:
         """Returns the passage of a hit; a new one gets the next number."""

@@ -58,7 +58,7 @@ def _shown_sections(question: QuestionType, ranked: Sequence[RankedSection]) -> 
     if len(ranked) < 2:
         return ranked
     close = ranked[0].score - ranked[1].score <= CLOSE
-    return ranked[:2] if close or question.kind == "comparison" else ranked[:1]
+    return ranked[:2] if close or question.kind == "difference" else ranked[:1]
 
 
 def _delta(text: str, highlights: Sequence[Highlight], *, first: bool) -> TextDelta:

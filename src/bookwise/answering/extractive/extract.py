@@ -120,8 +120,9 @@ def _score(group: BlockGroup, question: QuestionType, weights: TermWeights) -> f
     """How much of the question a group holds, in all and in its best sentence, and whether it has the wanted form."""
     sentence = max((coverage(weights, content_words(unit.text)) for unit in units(group.text)), default=0.0)
     score = (coverage(weights, content_words(group.text)) + sentence) / 2
-    if question.kind == "procedure":
-        score += CODE_BONUS * ("code" in group.kinds) + STEPS_BONUS * ("list" in group.kinds)
+    if question.kind in ("how-to", "steps", "command", "code"):
+        code = any(block.kind == "code" and question.wants(block) for block in group.blocks)
+        score += CODE_BONUS * code + STEPS_BONUS * ("list" in group.kinds)
     if question.kind == "list":
         score += LIST_BONUS * bool(group.kinds & {"list", "table"})
     return score

@@ -8,6 +8,8 @@ from bookwise.text.words import is_content_word
 # Limits chosen with `benchmarks.followups` (docs/benchmarks.md, Follow-ups).
 _FRAGMENT_WORDS = 6  #: of a remark or an ellipsis; a longer one names its subject
 _COMPARISON_WORDS = 9  #: of a question that ends in a comparison or `instead`; a longer one names both sides
+_CONTINUATION_WORDS = 15  #: of a question that opens like a continuation; a longer one names its subject
+_LONE_WORDS = 1  #: of a message that only names a thing; a longer name is complete
 _LONG_PREFIX = 50  #: characters before a pronoun from which a name before it counts as its referent
 
 
@@ -78,6 +80,23 @@ _WORD_QUESTION = re.compile(
     re.IGNORECASE,
 )
 _TYPE_NAME = re.compile(r"(?<=\w )`?(?!I\b)[A-Z]\w")
+_CONTINUATION = re.compile(
+    r"^\W*(?:and|but|so|then|also|or|ok|okay|oh|no|yes|not|what\s+if|any|anything)\b"
+    r"|^\W*(?:do|would|will|should|must)\s+(?:i|we)\s+(?:also\s+|still\s+)?(?:need|have\s+to)\b",
+    re.IGNORECASE,
+)
+_NEW_SUBJECT = re.compile(
+    r"\bby the way\b|\bspeaking (?:about|of)\b|\bchang\w+ (?:\w+ ){0,4}(?:subject|topic)\b|\bon another note\b"
+    r"|\b(?:another|one (?:last|more)|different) (?:question|topic|thing)\b|\bnew (?:question|topic)\b",
+    re.IGNORECASE,
+)
+_CORRECTION = re.compile(
+    r"^\W*(?:(?:oh|ah|no|nope|sorry|oops|well|actually|wait)\b[\s,.!]*)*"
+    r"(?:not (?:(?:an?|the) )?(?P<not>[^,;.]+?)(?:[,;.]\s*|\s+but\s+))?"
+    r"(?:i\s+(?:meant|mean|was\s+asking\s+(?:for|about)|am\s+asking\s+(?:for|about))|make\s+that|rather)\s+(?:(?:an?|the)\s+)?"
+    r"(?P<right>\S.*?)(?:(?:,?\s+not|\s+instead\s+of|\s+rather\s+than)\s+(?:(?:an?|the)\s+)?(?P<wrong>\S.*?))?[\s?.!]*$",
+    re.IGNORECASE | re.DOTALL,
+)
 _CODE = "```"
 _CONNECTIVE = re.compile(r"^\s*(?:and|or)\b", re.IGNORECASE)
 
@@ -89,7 +108,7 @@ def is_followup(question: str) -> bool:
     tokens = [bare(token.group()) for token in TOKEN.finditer(question)]
     if not any(map(names_something, tokens)):
         return not _asks_for_word(question)
-    if _CONDITIONS.match(question) or ellipsis(question):
+    if _CONDITIONS.match(question) or ellipsis(question) or correction(question):
         return True
     if len(tokens) <= _COMPARISON_WORDS and any(pattern.search(question) for pattern in _OPEN_ENDINGS):
         return True
@@ -97,6 +116,18 @@ def is_followup(question: str) -> bool:
         return True
     example = _EXAMPLE_IN.match(question)
     return bool(example and not phrases(example[1])) or _has_open_pronoun(_IMPERSONAL_IT.sub(_pronoun_it, question))
+
+
+def may_continue(question: str) -> bool:
+    """Returns whether the topic of the thread is probably missing from a question that can be understood without it:
+    `do I need any equipment?`, `anything for veterans?`, `pollution`. Not if the reader says that the subject changes.
+    """
+    if _CODE in question or _NEW_SUBJECT.search(question):
+        return False
+    tokens = [bare(token.group()) for token in TOKEN.finditer(question)]
+    if len(tokens) <= _LONE_WORDS:
+        return _QUESTION_WORDS.isdisjoint(tokens)
+    return len(tokens) <= _CONTINUATION_WORDS and _CONTINUATION.match(question) is not None
 
 
 def is_fragment(question: str) -> bool:
@@ -123,6 +154,14 @@ def ellipsis(question: str) -> tuple[str, str] | None:
     if not _QUESTION_WORDS.isdisjoint(tokens):
         return None
     return (match["preposition"] or "").lower(), match["thing"]
+
+
+def correction(question: str) -> tuple[str, str] | None:
+    """Returns (right, wrong or "") of a message such as `oh I meant Saturn` or `not documents, I mean attachments`."""
+    match = _CORRECTION.match(question)
+    if not match or len(TOKEN.findall(match["right"])) > _FRAGMENT_WORDS - 2:
+        return None
+    return match["right"], match["wrong"] or match["not"] or ""
 
 
 def _asks_for_word(question: str) -> bool:

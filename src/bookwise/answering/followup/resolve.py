@@ -3,8 +3,16 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
-from bookwise.answering.followup.references import ellipsis, is_followup, is_fragment, ordinal
+from bookwise.answering.followup.references import (
+    correction,
+    ellipsis,
+    is_followup,
+    is_fragment,
+    may_continue,
+    ordinal,
+)
 from bookwise.domain.threads import ThreadMessage
 from bookwise.text.refusals import refuses
 from bookwise.text.sentences import sentences
@@ -17,6 +25,7 @@ RESOLVED_MAX = 400
 _FOLLOWUP_MAX = 300  #: a longer question is complete on its own
 _QUESTION_READ = 1000  #: of an earlier question
 _OPENING_READ = 200  #: of an answer, to see whether it refuses or asks back
+_ANSWER_READ = 1500  #: of an answer, to see which words of the question it takes up
 _MESSAGES_READ = 12
 _TOPIC_PHRASES = 3  #: taken from the previous question
 
@@ -46,19 +55,22 @@ def resolve(question: str, history: Sequence[ThreadMessage]) -> Resolved:
     return Resolved(text=text, is_followup=text != question)
 
 
-def _standalone(question: str, history: Sequence[ThreadMessage]) -> str:
+def _standalone(question: str, history: Sequence[ThreadMessage], *, carry_topic: bool = True) -> str:
     if not history or len(question) > _FOLLOWUP_MAX or is_small_talk(question):
         return question
     plain = " ".join(question.split())
     is_choice = _asks_back(history[-1]) and is_fragment(plain)
-    if not plain or not (is_choice or is_followup(plain)):
+    refers = is_choice or is_followup(plain)
+    if not plain or not (refers or (carry_topic and may_continue(plain))):
         return question
     last = _last_exchange(history)
     if last is None:
         return question
     if is_choice:
         return _limited(f"{last.question} ({_option(plain, last) or plain.strip(' ?.!')})") or question
-    return _completed(plain, last.question) or _annotated(plain, _topic(plain, last)) or question
+    if refers and (complete := _corrected(plain, last.question) or _completed(plain, last.question)):
+        return complete
+    return _annotated(plain, _topic(plain, last, with_name=refers)) or question
 
 
 def _asks_back(message: ThreadMessage) -> bool:
@@ -75,7 +87,7 @@ def _last_exchange(history: Sequence[ThreadMessage]) -> _Exchange | None:
         if message.role == "assistant":
             answer, complete = message.content, message.complete
         elif not is_small_talk(message.content):
-            question = _standalone(message.content[:_QUESTION_READ], history[:index])
+            question = _standalone(message.content[:_QUESTION_READ], history[:index], carry_topic=False)
             return _Exchange(question=question, answer="" if _opens_with_refusal(answer) else answer, complete=complete)
     return None
 
@@ -95,16 +107,25 @@ def _annotated(question: str, topic: Sequence[str]) -> str | None:
     return f"{question} ({', '.join(phrases_that_fit)})" if phrases_that_fit else None
 
 
-def _topic(question: str, last: _Exchange) -> list[str]:
-    """Returns what the previous question was about, then the name its answer mentions most often."""
+def _topic(question: str, last: _Exchange, *, with_name: bool) -> list[str]:
+    """Returns what the previous question was about and its answer spoke of, then the name the answer mentions most."""
     option = _option(question, last)
     if option:
         return [option]
     subjects = [phrase for phrase in phrases(last.question) if phrase.lower() not in THE_BOOK]
-    topic = _new_phrases(subjects, question)[:_TOPIC_PHRASES]
+    topic = _answered_phrases(_new_phrases(subjects, question), last.answer)[:_TOPIC_PHRASES]
+    if not with_name:
+        return topic
     least = 1 if last.complete else 2
     common_names = [name for name, count in names(last.answer).most_common() if count >= least]
     return topic + _new_phrases(common_names, " ".join([question, *topic]))[:1]
+
+
+def _answered_phrases(subjects: list[str], answer: str) -> list[str]:
+    """Returns the phrases that the answer takes up; all of them if it takes up none. An answer repeats the thing that
+    was asked about, and seldom the reader's verbs."""
+    answer_words = set(words(answer[:_ANSWER_READ]))
+    return [phrase for phrase in subjects if not answer_words.isdisjoint(words(phrase))] or subjects
 
 
 def _new_phrases(candidates: Sequence[str], text: str) -> list[str]:
@@ -141,6 +162,21 @@ def _completed(question: str, previous: str) -> str | None:
     if len(subjects) == 1:
         return _limited(_with_subject(previous, subjects[0], thing))
     return _limited(f"{question} ({previous.rstrip(' ?.!')})")
+
+
+def _corrected(question: str, previous: str) -> str | None:
+    """Returns the previous question with the right thing in place of the wrong one, or behind the right thing if it is
+    not clear which one was wrong; None if the question corrects nothing."""
+    parts = correction(question)
+    if parts is None:
+        return None
+    right, wrong = parts
+    subjects = phrases(previous)
+    named = re.search(re.escape(wrong), previous, re.IGNORECASE) if wrong else None
+    likely = [named.group()] if named else get_close_matches(right, subjects, n=1) or list(subjects)
+    if len(likely) != 1:
+        return _limited(f"{right} ({previous.rstrip(' ?.!')})")
+    return _limited(_with_subject(previous, likely[0], right))
 
 
 def _with_preposition(previous: str, preposition: str, thing: str, subjects: Sequence[str]) -> str:

@@ -1,66 +1,35 @@
 """Question → the kind of answer it asks for, and the terms the answer must contain."""
 
-import re
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, TypeAlias
 
-from bookwise.text.words import is_content_word, words
-
-QuestionKind: TypeAlias = Literal["definition", "procedure", "comparison", "list", "reason", "fact"]
-ValueKind: TypeAlias = Literal["number", "time", "person", "place", "any"]
-
-#: A word that looks like a plural noun: `which attributes …`, not `what happens …`.
-_PLURAL = (
-    r"(?!(?:is|was|does|has|this|these|those|happens|means|makes|causes|counts|always|us|its|as|thus)\b)\w{2,}[^sui\W]s"
+from bookwise.answering.relevance.question_patterns import (
+    CODE_LANGUAGE,
+    CODE_LANGUAGES,
+    KIND_PATTERNS,
+    VALUE_PATTERNS,
+    QuestionKind,
+    ValueKind,
 )
+from bookwise.text.blocks import MarkdownBlock, MarkdownKind
+from bookwise.text.question_parts import asking_sentences, split_code
+from bookwise.text.words import content_words, is_content_word, words
 
-_KINDS: tuple[tuple[QuestionKind, str], ...] = (
-    ("reason", r"^(?:so |and |but )?why\b"),
-    (
-        "comparison",
-        r"\bdifferen(?:ce|t|ces|tiate)\b|\bdiffers?\b|\bcompar(?:e|ed|ing|ison)\b|\bversus\b|\bvs\b|\bbetter than\b"
-        r"|\b(?:rather than|instead of)\b|^(?:when|which|what).{0,60}\bor\b",
-    ),
-    (
-        "procedure",
-        r"\bhow (?:do|can|should|would|could|must) (?:i|we|you|one)\b|\bhow to\b|\bsteps?\b|\b(?:command|commands)\b"
-        r"|\bprocedure\b|\bwhat (?:do|must|should|can) (?:i|we|you) (?:(?:have|need) to )?"
-        r"(?:do|type|run|put|write|add|set|change|install)\b"
-        r"|^(?:install|set up|configure|create|build|run)\b",
-    ),
-    ("definition", r"^(?:so |and |but )?what are (?!the |some |all |its |their )(?:[^\s,]+ ?){1,4}\??$"),
-    (
-        "list",
-        r"\b(?:what|which) (?:are|were)\b|^(?:please |can you |could you )*(?:list|enumerate)\b"
-        r"|\bname (?:the|all|some|two|three|four|five|\d)\b"
-        r"|\b(?:what|which) (?:\w+ ){0,2}(?:types|kinds|ways|options|methods|parts|components|steps|reasons|advantages"
-        r"|disadvantages|benefits|features|levels|layers|modes|stages|rules|tools|formats)\b"
-        rf"|^(?:\w+ ){{0,2}}(?:what|which)(?: \w+){{0,3}}? {_PLURAL}\b",
-    ),
-    (
-        "reason",
-        r"\bwhy(?:\?|$)|\bwhy (?:do|does|is|are|should|would|did|was|were|can)\b|\bwhat (?:is the reason|causes?)\b",
-    ),
-    (
-        "definition",
-        r"^(?:so |and |but |ok |okay )?(?:what|who)(?:'s| is| are| was| were) (?:an? |the )?(?:\S+ ?){1,4}\??$"
-        r"|\bdefin(?:e|ition)\b|\bwhat does .{1,60} (?:mean|stand for|do)\b|\bmeaning of\b|^(?:explain|describe)\b"
-        r"|\bwhat is meant by\b|^tell me about\b",
-    ),
-)
-_KIND_PATTERNS = tuple((kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in _KINDS)
-_VALUES: tuple[tuple[ValueKind, str], ...] = (
-    ("number", r"\bhow (?:many|much|long|far|fast|large|big|old|tall|high|often|quickly)\b"),
-    ("number", r"\bwhat (?:percentage|percent|number|amount|share|rate|size|port|version)\b"),
-    (
-        "time",
-        r"\bwhen (?:did|was|were|is|does|do|will|has)\b|\b(?:what|which) (?:year|century|date|day|month|decade)\b",
-    ),
-    ("person", r"^\W*(?:who|whom|whose)\b|\b(?:what|which) (?:person|king|queen|author|scientist)\b"),
-    ("place", r"\bwhere (?:is|are|was|were|did|do|does|can)\b|\b(?:what|which) (?:country|city|state|place|region)\b"),
-)
-_VALUE_PATTERNS = tuple((value, re.compile(pattern, re.IGNORECASE)) for value, pattern in _VALUES)
+#: The kinds of block that can answer a question of this kind; all of them for the kinds that are not here.
+WANTED: dict[QuestionKind, frozenset[MarkdownKind]] = {
+    "definition": frozenset({"paragraph"}),
+    "why": frozenset({"paragraph"}),
+    "yes-no": frozenset({"paragraph"}),
+    "how-to": frozenset({"list", "code"}),
+    "steps": frozenset({"list", "code"}),
+    "command": frozenset({"code"}),
+    "code": frozenset({"code"}),
+    "list": frozenset({"list", "table"}),
+    "table": frozenset({"table", "list"}),
+    "difference": frozenset({"paragraph", "table", "list"}),
+    "value": frozenset({"paragraph", "table", "list"}),
+}
+_ANY_BLOCK: frozenset[MarkdownKind] = frozenset({"paragraph", "list", "code", "table"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +39,46 @@ class QuestionType:
     text: str
     kind: QuestionKind
     value: ValueKind
+    language: str  #: of the code asked for, as in the info line of a code block; empty if the question names none
     terms: frozenset[str]  #: the content words
     pairs: frozenset[tuple[str, str]]  #: of neighbouring content words
+
+    @property
+    def wanted(self) -> frozenset[MarkdownKind]:
+        """The kinds of block that can answer."""
+        return WANTED.get(self.kind, _ANY_BLOCK)
+
+    def wants(self, block: MarkdownBlock) -> bool:
+        """Whether a block is of a kind that can answer; code has to be in the language asked for."""
+        if block.kind not in self.wanted:
+            return False
+        return block.kind != "code" or not self.language or self.language in block.text.partition("\n")[0].lower()
 
 
 def classify_question(text: str) -> QuestionType:
     """Returns the type of a question, judged by its words alone."""
     plain = text.strip()
-    kind: QuestionKind = next((kind for kind, pattern in _KIND_PATTERNS if pattern.search(plain)), "fact")
-    value: ValueKind = next((value for value, pattern in _VALUE_PATTERNS if pattern.search(plain)), "any")
-    if value != "any" and kind in ("definition", "list"):
-        kind = "fact"
+    kind, value = _kind_and_value(split_code(plain).prose)
+    language = _code_language(plain) if "code" in WANTED.get(kind, ()) else ""
     sequence = [word for word in words(plain) if is_content_word(word)]
-    return QuestionType(plain, kind, value, frozenset(sequence), frozenset(pairwise(sequence)))
+    return QuestionType(plain, kind, value, language, frozenset(sequence), frozenset(pairwise(sequence)))
+
+
+def _kind_and_value(prose: str) -> tuple[QuestionKind, ValueKind]:
+    """The sentences that ask decide; what a reader writes around them decides only if they say nothing."""
+    asking = asking_sentences(prose)
+    kind, value = _judge(asking)
+    return (kind, value) if kind != "other" and content_words(asking) else _judge(prose)
+
+
+def _judge(text: str) -> tuple[QuestionKind, ValueKind]:
+    kind: QuestionKind = next((kind for kind, pattern in KIND_PATTERNS if pattern.search(text)), "other")
+    value: ValueKind = next((value for value, pattern in VALUE_PATTERNS if pattern.search(text)), "any")
+    if value != "any" and kind in ("definition", "list", "yes-no", "other"):
+        kind = "value"
+    return kind, value
+
+
+def _code_language(text: str) -> str:
+    match = CODE_LANGUAGE.search(text)
+    return CODE_LANGUAGES[match[match.lastgroup or 0].lower()] if match else ""

@@ -10,7 +10,8 @@ from itertools import pairwise
 from math import log
 from typing import TypeAlias
 
-from bookwise.answering.relevance.question_type import QuestionType, ValueKind
+from bookwise.answering.relevance.question_patterns import ValueKind
+from bookwise.answering.relevance.question_type import QuestionType
 from bookwise.domain.answers import Passage
 from bookwise.text.sentences import Unit, units
 from bookwise.text.words import content_words, is_content_word, words

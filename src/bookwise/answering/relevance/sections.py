@@ -124,9 +124,5 @@ def _shared_pairs(question: QuestionType, units: Sequence[UnitContext]) -> float
     return len(question.pairs & frozenset().union(*(unit.pairs for unit in units))) / len(question.pairs)
 
 
-_WANTED = {"procedure": frozenset({"code", "list"}), "list": frozenset({"list", "table"})}
-
-
 def _has_wanted_block(question: QuestionType, passage: Passage) -> bool:
-    wanted = _WANTED.get(question.kind, frozenset())
-    return bool(wanted) and any(block.kind in wanted for block in markdown_blocks(passage.chunk.text))
+    return any(map(question.wants, markdown_blocks(passage.chunk.text)))

@@ -109,6 +109,56 @@ def test_a_question_that_stands_alone_is_left_byte_for_byte(question: str) -> No
     assert not resolved.is_followup
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "do I need any equipment",
+        "anything for beginners?",
+        "and in which order do they run if I add two of them?",
+        "but which language?",
+        "Latency",
+    ],
+)
+def test_a_turn_that_goes_on_carries_the_topic_of_the_thread(question: str) -> None:
+    assert searched(question, *NODE) == f"{question} (ROS 2 node)"
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "By the way, do I need a graphics card?",
+        "and one more question: which Python versions are supported?",
+        "So if I write a controller for the arm in Python, which of the two simulators in the book can load it?",
+    ],
+)
+def test_a_turn_that_changes_the_subject_or_names_its_own_carries_nothing(question: str) -> None:
+    assert searched(question, *NODE) == question
+
+
+def test_the_topic_is_what_the_answer_took_up_not_the_verbs_of_the_question() -> None:
+    exchange = ("Could you summarize the firmware of the gripper?", "The firmware closes the gripper at 5 N [1].")
+    assert searched("do I need a license?", *exchange) == "do I need a license? (firmware, gripper)"
+
+
+@pytest.mark.parametrize(
+    ("question", "resolved"),
+    [
+        ("oh I meant topics", "What are topics?"),
+        ("sorry, I meant the ROS 1 node", "What is ROS 1 node?"),
+        ("no, I mean a lidar", "What is lidar?"),
+        ("Not the ROS 2 node, I was asking about topics", "What are topics?"),
+        ("I meant topics, not the ROS 2 node", "What are topics?"),
+    ],
+)
+def test_a_correction_takes_the_place_of_what_was_wrong(question: str, resolved: str) -> None:
+    assert searched(question, *NODE) == resolved
+
+
+def test_a_correction_of_an_unclear_thing_keeps_the_previous_question() -> None:
+    assert searched("I meant actions", *COMPARED) == ("actions (What is the difference between topics and services)")
+    assert searched("I meant servers", *COMPARED) == "What is the difference between topics and servers?"
+
+
 @pytest.mark.parametrize("question", ["how do I create one?", "Why?", "what about Gazebo?", "the second one"])
 def test_nothing_is_changed_without_a_thread(question: str) -> None:
     assert not resolve(question, []).is_followup
