@@ -12,7 +12,7 @@ from typing import Any
 import qdrant_edge as qdrant
 
 from bookwise.adapters.qdrant.collections import IDENTITY_FILE
-from bookwise.adapters.qdrant.schema import DENSE, INTEGER_FIELDS, KEYWORD_FIELDS, TENANT, TEXT_FIELDS, WORDS
+from bookwise.adapters.qdrant.schema import DENSE, INTEGER_FIELDS, KEYWORD_FIELDS, RANGE_FIELDS, TENANT, WORDS
 from bookwise.domain.errors import DamagedData, IndexUnavailable
 
 
@@ -29,6 +29,7 @@ def open_shard(folder: Path, size: int) -> Shard:
     identity = folder / IDENTITY_FILE
     if identity.exists():
         engine = qdrant.EdgeShard.load(str(folder), None)
+        _drop_unused_indexes(engine)
         _read_ahead(folder)
     else:
         engine = _create(folder, size)
@@ -84,20 +85,37 @@ def _read_ahead(folder: Path) -> None:
 def _create(folder: Path, size: int) -> qdrant.EdgeShard:
     folder.mkdir(parents=True, exist_ok=True)
     engine = qdrant.EdgeShard.create(str(folder), _config(size))
-    for field in KEYWORD_FIELDS:
-        params = qdrant.KeywordIndexParams(is_tenant=field == TENANT)
+    for field, params in _field_indexes().items():
         engine.update(qdrant.UpdateOperation.create_field_index(field, params))
-    for field in INTEGER_FIELDS:
-        engine.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Integer))
-    for field in TEXT_FIELDS:
-        engine.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Text))
     engine.flush()
     return engine
 
 
+def _field_indexes() -> dict[str, Any]:
+    """The indexed payload fields, each with what its filters need."""
+    keywords = {field: qdrant.KeywordIndexParams(is_tenant=field == TENANT) for field in KEYWORD_FIELDS}
+    ranges = {field: qdrant.IntegerIndexParams(lookup=False, range=True) for field in RANGE_FIELDS}
+    integers = {field: qdrant.IntegerIndexParams(lookup=True, range=False) for field in INTEGER_FIELDS}
+    return keywords | ranges | integers
+
+
+def _drop_unused_indexes(engine: qdrant.EdgeShard) -> None:
+    """Drops the field indexes that an older version created and no filter uses."""
+    unused = engine.info().payload_schema.keys() - _field_indexes().keys()
+    for field in unused:
+        engine.update(qdrant.UpdateOperation.delete_field_index(field))
+    if unused:
+        engine.flush()
+
+
 def _config(size: int) -> qdrant.EdgeConfig:
-    quantization = qdrant.TurboQuantQuantizationConfig(memory=qdrant.Memory.Pinned, bits=qdrant.TurboQuantBitSize.Bits2)
-    dense = qdrant.EdgeVectorParams(size=size, distance=qdrant.Distance.Cosine, quantization_config=quantization)
+    """Everything is mapped from disk. In any other placement the engine reads its files to the end when it opens them,
+    and each has 32 MiB, mostly empty."""
+    on_disk = qdrant.Memory.Cold
+    quantization = qdrant.TurboQuantQuantizationConfig(memory=on_disk, bits=qdrant.TurboQuantBitSize.Bits2)
+    dense = qdrant.EdgeVectorParams(
+        size=size, distance=qdrant.Distance.Cosine, quantization_config=quantization, memory=on_disk
+    )
     return qdrant.EdgeConfig(
         vectors={DENSE: dense},
         sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},
