@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import README, ROOT, snippets
+from tests.support.copies import copy_folder
 from tests.support.serve_process import PROGRAM
 
 COMMAND = re.compile(r"^\$ bookwise (.+)\n((?:(?!^\$ ).*\n)*)", re.MULTILINE)
@@ -39,7 +40,8 @@ def scores(output: str) -> list[float]:
 
 
 @pytest.mark.slow
-def test_the_transcript_in_the_readme_is_real(tmp_path: Path) -> None:
+def test_the_transcript_in_the_readme_is_real(tmp_path: Path, sample_vectors: Path) -> None:
+    copy_folder(sample_vectors, tmp_path / "data")
     for arguments, expected in transcript():
         output = output_of(arguments, tmp_path / "data")
         assert normalised(output) == normalised(expected), (
