@@ -172,6 +172,7 @@ async def searches(service: Service, in_process: float) -> Figures:
         "per second over HTTP": round(over_http),
         "per second in process": round(in_process),
         "ratio": round(over_http / in_process, 2),
+        "memory MiB": round(service.memory),
     }
 
 

@@ -224,7 +224,7 @@ async def main():
             assert (await client.get("/health")).status_code == 200
             assert (await client.get("/openapi.json")).status_code == 200
         names = [thread.name for thread in threading.enumerate()]
-    loaded = [name for name in sys.modules if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter"))]
+    loaded = [name for name in sys.modules if name.startswith(("opentelemetry.sdk", "opentelemetry.exporter", "mcp."))]
     print(loaded, [name for name in names if "Otel" in name])
 
 anyio.run(main)
@@ -232,7 +232,7 @@ anyio.run(main)
 
 
 @pytest.mark.slow
-def test_without_a_collector_nothing_of_telemetry_is_loaded(tmp_path: Path) -> None:
+def test_without_a_collector_or_an_mcp_request_their_libraries_are_not_loaded(tmp_path: Path) -> None:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OTEL_")}
     environment |= {"BOOKWISE_DATA_DIR": str(tmp_path / "data"), "BOOKWISE_EMBEDDER": "hashing"}
     done = subprocess.run([sys.executable, "-c", PROGRAM], env=environment, capture_output=True, text=True, check=False)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.apps import SAMPLE_BOOK, write_book
 from tests.support.command_line import CommandLine
+from tests.support.copies import copy_folder
 
 TOPICS = (
     "topics",
@@ -241,7 +242,10 @@ def test_too_few_questions_keep_the_map_in_use(bookwise: CommandLine, tmp_path: 
 
 
 @pytest.mark.slow
-def test_the_sample_book_is_served_well(terminal: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sample_book_is_served_well(
+    terminal: CommandLine, sample_vectors: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy_folder(sample_vectors, terminal.data)
     monkeypatch.setenv("BOOKWISE_EMBEDDER", "minilm")
     assert terminal("ingest", str(SAMPLE_BOOK)) == 0
     run = terminal.json("validate", "--min", "0.85", "--min-useful", "0.6")

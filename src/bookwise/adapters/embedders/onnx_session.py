@@ -15,6 +15,7 @@ class OnnxSession:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         options.enable_cpu_mem_arena = False
+        options.enable_mem_pattern = False  # it keeps a plan for every length of text
         self._session = onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
 
     def run(self, ids: Sequence[int]) -> Any:

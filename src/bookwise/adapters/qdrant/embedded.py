@@ -149,21 +149,23 @@ class EmbeddedIndex:
         return [to_chunk(payload) if (payload := payloads.get(ref)) else None for ref in refs]
 
     def _chunks(self, conditions: list[Any]) -> list[Chunk]:
-        return [to_chunk(record.payload) for record in self._records(conditions, with_vector=False)]
+        return [to_chunk(record.payload) for record in self._records(conditions)]
 
     def _vectors(self, book_id: str, chunk_ids: list[str]) -> dict[str, Vector]:
         conditions = [filters.equals(TENANT, book_id), filters.any_of("chunk_id", chunk_ids)]
-        records = self._records(conditions, with_vector=[DENSE])
+        records = self._records(conditions, with_payload=["chunk_id"], with_vector=[DENSE])
         return {record.payload["chunk_id"]: tuple(record.vector[DENSE]) for record in records}
 
-    def _records(self, conditions: list[Any], *, with_vector: bool | list[str]) -> Iterable[Any]:
+    def _records(
+        self, conditions: list[Any], *, with_payload: bool | list[str] = True, with_vector: bool | list[str] = False
+    ) -> Iterable[Any]:
         offset = None
         while True:
             request = qdrant.ScrollRequest(
                 offset=offset,
                 limit=PAGE_SIZE,
                 filter=qdrant.Filter(must=conditions),
-                with_payload=True,
+                with_payload=with_payload,
                 with_vector=with_vector,
             )
             records, offset = self._engine.scroll(request)
@@ -253,7 +255,7 @@ class EmbeddedIndex:
         request = qdrant.QueryRequest(
             limit=1,
             query=qdrant.Query.Nearest(qdrant.SparseVector([term], [1.0]), using=WORDS),
-            filter=filters.to_qdrant(Filter(book_id=book_id), only_book=self._only_book),
+            filter=None if book_id == self._only_book else filters.of_book(book_id),
             params=self._book_statistics(book_id),
             with_payload=False,
             with_vector=[WORDS],

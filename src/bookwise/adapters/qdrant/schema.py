@@ -10,22 +10,18 @@ DENSE = "dense"
 WORDS = "words"
 TENANT = "book_id"
 
+#: The fields that a filter or a facet uses. Every index of a field costs memory and time when the shard is opened.
 KEYWORD_FIELDS = (
     "book_id",
     "module",
     "proficiency_level",
     "layer",
     "parent_doc_id",
-    "content_hash",
-    "source_file_hash",
-    "chapter_title",
-    "section",
-    "url",
     "chunk_id",
     "revision",
 )
-INTEGER_FIELDS = ("chapter", "lesson", "hardware_tier", "chunk_index")
-TEXT_FIELDS = ("text",)
+RANGE_FIELDS = ("chapter", "hardware_tier")
+INTEGER_FIELDS = ("lesson",)
 
 Payload = dict[str, Any]
 

@@ -12,8 +12,11 @@ from typing import Any
 import qdrant_edge as qdrant
 
 from bookwise.adapters.qdrant.collections import IDENTITY_FILE
-from bookwise.adapters.qdrant.schema import DENSE, INTEGER_FIELDS, KEYWORD_FIELDS, TENANT, TEXT_FIELDS, WORDS
+from bookwise.adapters.qdrant.schema import DENSE, INTEGER_FIELDS, KEYWORD_FIELDS, RANGE_FIELDS, TENANT, WORDS
 from bookwise.domain.errors import DamagedData, IndexUnavailable
+
+#: Linux loads no more than this per request on a disk with its default settings.
+READ_AHEAD_BYTES = 128 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,7 @@ def open_shard(folder: Path, size: int) -> Shard:
     identity = folder / IDENTITY_FILE
     if identity.exists():
         engine = qdrant.EdgeShard.load(str(folder), None)
+        _drop_unused_indexes(engine)
         _read_ahead(folder)
     else:
         engine = _create(folder, size)
@@ -70,34 +74,63 @@ def _is_engine_error(error: BaseException) -> bool:
 
 
 def _read_ahead(folder: Path) -> None:
-    """Asks the operating system to load the payloads before the first search needs them.
+    """Asks the operating system to load vectors and payloads before the first search needs them.
 
     Takes a few milliseconds and no memory in this process. If the system refuses, searches still work.
     """
     if not hasattr(os, "posix_fadvise"):
         return
-    for path in folder.glob("segments/*/payload_storage/*.dat"):
-        with suppress(OSError), path.open("rb") as file:
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
+    for pattern in ("payload_storage/*.dat", f"vector_storage-{DENSE}/*/*.mmap"):
+        for path in folder.glob(f"segments/*/{pattern}"):
+            with suppress(OSError), path.open("rb") as file:
+                for start, end in _written_parts(file.fileno()):
+                    for offset in range(start, end, READ_AHEAD_BYTES):
+                        os.posix_fadvise(file.fileno(), offset, READ_AHEAD_BYTES, os.POSIX_FADV_WILLNEED)
+
+
+def _written_parts(descriptor: int) -> Iterator[tuple[int, int]]:
+    """Where a file has data. The engine's files are far larger, and loading their holes takes time and memory too."""
+    end, size = 0, os.fstat(descriptor).st_size
+    while end < size:
+        start = os.lseek(descriptor, end, os.SEEK_DATA)  # raises OSError after the last part
+        end = os.lseek(descriptor, start, os.SEEK_HOLE)
+        yield start, end
 
 
 def _create(folder: Path, size: int) -> qdrant.EdgeShard:
     folder.mkdir(parents=True, exist_ok=True)
     engine = qdrant.EdgeShard.create(str(folder), _config(size))
-    for field in KEYWORD_FIELDS:
-        params = qdrant.KeywordIndexParams(is_tenant=field == TENANT)
+    for field, params in _field_indexes().items():
         engine.update(qdrant.UpdateOperation.create_field_index(field, params))
-    for field in INTEGER_FIELDS:
-        engine.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Integer))
-    for field in TEXT_FIELDS:
-        engine.update(qdrant.UpdateOperation.create_field_index(field, qdrant.PayloadSchemaType.Text))
     engine.flush()
     return engine
 
 
+def _field_indexes() -> dict[str, Any]:
+    """The indexed payload fields, each with what its filters need."""
+    keywords = {field: qdrant.KeywordIndexParams(is_tenant=field == TENANT) for field in KEYWORD_FIELDS}
+    ranges = {field: qdrant.IntegerIndexParams(lookup=False, range=True) for field in RANGE_FIELDS}
+    integers = {field: qdrant.IntegerIndexParams(lookup=True, range=False) for field in INTEGER_FIELDS}
+    return keywords | ranges | integers
+
+
+def _drop_unused_indexes(engine: qdrant.EdgeShard) -> None:
+    """Drops the field indexes that an older version created and no filter uses."""
+    unused = engine.info().payload_schema.keys() - _field_indexes().keys()
+    for field in unused:
+        engine.update(qdrant.UpdateOperation.delete_field_index(field))
+    if unused:
+        engine.flush()
+
+
 def _config(size: int) -> qdrant.EdgeConfig:
-    quantization = qdrant.TurboQuantQuantizationConfig(memory=qdrant.Memory.Pinned, bits=qdrant.TurboQuantBitSize.Bits2)
-    dense = qdrant.EdgeVectorParams(size=size, distance=qdrant.Distance.Cosine, quantization_config=quantization)
+    """Everything is mapped from disk. In any other placement the engine reads its files to the end when it opens them,
+    and each has 32 MiB, mostly empty."""
+    on_disk = qdrant.Memory.Cold
+    quantization = qdrant.TurboQuantQuantizationConfig(memory=on_disk, bits=qdrant.TurboQuantBitSize.Bits2)
+    dense = qdrant.EdgeVectorParams(
+        size=size, distance=qdrant.Distance.Cosine, quantization_config=quantization, memory=on_disk
+    )
     return qdrant.EdgeConfig(
         vectors={DENSE: dense},
         sparse_vectors={WORDS: qdrant.EdgeSparseVectorParams(modifier=qdrant.Modifier.Idf)},

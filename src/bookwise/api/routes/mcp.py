@@ -1,21 +1,22 @@
-"""POST /mcp: the MCP tools over streamable HTTP."""
+"""POST /mcp: the MCP tools over streamable HTTP. The MCP library is loaded at the first request."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import asynccontextmanager, nullcontext
-from typing import Any
+from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
 from fastapi import APIRouter, FastAPI, Request, Response
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import Receive, Scope, Send
 
-from bookwise.api.answer_log import ChatTurn, log_answer
 from bookwise.api.auth.access import Reader
 from bookwise.api.auth.rate_limit import Limited
-from bookwise.api.mcp_tools import tool_server
 from bookwise.api.state import ServiceState
-from bookwise.domain.access import Caller
-from bookwise.domain.answers import AnswerEvent, Question
+
+if TYPE_CHECKING:
+    from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 
 def mount_mcp(app: FastAPI) -> None:
@@ -24,27 +25,43 @@ def mount_mcp(app: FastAPI) -> None:
     app.include_router(router, dependencies=[Limited])
 
 
+class McpTools:
+    """Answers MCP requests. The library's manager runs in the task of `run`, from the first request on."""
+
+    def __init__(self, state: ServiceState) -> None:
+        self._state = state
+        self._requested = anyio.Event()
+        self._ready = anyio.Event()
+        self._manager: StreamableHTTPSessionManager | None = None
+
+    async def run(self) -> None:
+        await self._requested.wait()
+        manager = await anyio.to_thread.run_sync(_open_manager, self._state)
+        async with manager.run():
+            self._manager = manager
+            self._ready.set()
+            await anyio.sleep_forever()
+
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._requested.set()
+        await self._ready.wait()
+        assert self._manager is not None
+        await self._manager.handle_request(scope, receive, send)
+
+
+def _open_manager(state: ServiceState) -> StreamableHTTPSessionManager:
+    from bookwise.api.mcp_manager import open_manager  # loads the MCP library: 0.4 s and 24 MB, seldom needed
+
+    return open_manager(state)
+
+
 @asynccontextmanager
 async def mcp_lifespan(app: Any) -> AsyncIterator[None]:
-    state: ServiceState = app.state.service
-
-    def log(events: AsyncGenerator[AnswerEvent], question: Question, caller: Caller) -> AsyncGenerator[AnswerEvent]:
-        return log_answer(events, ChatTurn(question=question, owner=caller.owner), state)
-
-    server = tool_server(lambda: nullcontext(state.kit), state.settings, _caller_of, log=log)
-    app.state.mcp = StreamableHTTPSessionManager(
-        server,
-        stateless=True,  # every request authenticates itself; there is no session to take over
-        # RequestGuard checks the origin of all requests.
-        security_settings=TransportSecuritySettings(enable_dns_rebinding_protection=False),
-    )
-    async with app.state.mcp.run():
+    app.state.mcp = McpTools(app.state.service)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(app.state.mcp.run)
         yield
-
-
-def _caller_of(request: Any) -> Caller:
-    caller: Caller = request.state.caller
-    return caller
+        tasks.cancel_scope.cancel()
 
 
 router = APIRouter(lifespan=mcp_lifespan, tags=["mcp"])
@@ -60,9 +77,9 @@ async def mcp(request: Request, caller: Reader) -> Response:
 class _McpResponse(Response):
     """Passes an authorized request to the MCP library."""
 
-    def __init__(self, manager: StreamableHTTPSessionManager) -> None:
+    def __init__(self, tools: McpTools) -> None:
         super().__init__()
-        self._manager = manager
+        self._tools = tools
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._manager.handle_request(scope, receive, send)
+        await self._tools.handle(scope, receive, send)

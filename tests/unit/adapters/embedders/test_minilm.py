@@ -37,6 +37,16 @@ async def test_a_text_has_the_same_vector_alone_and_beside_others(minilm: MiniLM
     assert together == [await minilm.embed_query(text) for text in texts]
 
 
+async def test_a_sentence_that_is_compared_again_is_not_embedded_again() -> None:
+    embedder, runs = MiniLM(cache=load_settings().cache_folder), []
+    run = embedder._run
+    vars(embedder)["_run"] = lambda text: (runs.append(text), run(text))[1]
+    chunk = " ".join([ANSWER] * 20)
+    first = await embedder.embed_texts([ANSWER, chunk, OTHER])
+    assert await embedder.embed_texts([ANSWER, chunk, OTHER]) == first
+    assert sorted(runs) == sorted([ANSWER, OTHER, chunk, chunk]), "chunks are embedded once per ingest and not kept"
+
+
 async def test_questions_of_several_readers_are_embedded_beside_the_event_loop(minilm: MiniLM) -> None:
     alone = MiniLM(cache=load_settings().cache_folder, inline=True)
     vectors, seconds = set(), []
