@@ -15,7 +15,7 @@ from bookwise.domain.books import Book
 from bookwise.domain.errors import ModelUnavailable
 from bookwise.domain.threads import ThreadMessage
 from bookwise.ports import Answerer, AnswerTask, Retrieve, Written
-from tests.support.answers import chunk_text
+from tests.support.answers import chunk_text, sections_of
 from tests.support.builders import NOON, chunks
 from tests.support.scripted_http import Reply
 
@@ -135,7 +135,8 @@ def evidence(*passages: Passage, question: str = "What is a loop?") -> Evidence:
     facts = Confidence(
         average=0.8, minimum=0.8, maximum=0.8, count=len(passages), diversity=0.0, similarity_level="high"
     )
-    return Evidence(question=question, passages=passages, confidence=facts)
+    sections = sections_of(question, passages)
+    return Evidence(question=question, passages=passages, confidence=facts, sections=sections)
 
 
 def task(*, within: float = 10.0, retrieve: Retrieve | None = None, **facts: Any) -> AnswerTask:

@@ -14,6 +14,8 @@ DEFAULT_BOOK_TITLE = "Physical AI & Robotics"
 HISTORY_CHARACTERS = 6_000
 MESSAGE_CHARACTERS = 1_500  #: so that the newest exchange always fits
 
+HINT_FROM = 300  #: characters of a section above which its closest sentence is pointed out
+
 AGENT_INSTRUCTIONS = """\
 You are a helpful assistant that answers questions about a book using ONLY information retrieved from the \
 documentation. You have access to a retrieval tool that searches the book content.
@@ -193,8 +195,9 @@ def _prompt_texts(evidence: Evidence) -> list[NumberedText]:
 
 
 def _section_text(section: RankedSection) -> NumberedText:
-    hint = f"\n(closest to the question: {one_line(section.sentence)})" if section.sentence else ""
     passage = section.passage
+    needs_hint = section.sentence and len(passage.text) > HINT_FROM
+    hint = f"\n(closest to the question: {one_line(section.sentence)})" if needs_hint else ""
     return NumberedText(passage.number, passage.chunk.locator.page_title, passage.text + hint)
 
 

@@ -33,11 +33,22 @@ async def read_section(found: Passage) -> str:
     return f"{found.chunk.text}\n\n{LIST}" if found.number == 1 else "filler " * 400
 
 
-async def test_the_list_after_the_chunk_is_in_the_prompt_with_the_closest_sentence_as_a_hint() -> None:
+async def test_the_list_after_the_chunk_is_in_the_prompt() -> None:
     evidence = await with_section_texts(found(in_section(1, "Bread", STEM)), read_section)
     prompt = direct_messages(task(evidence=evidence, standalone=QUESTION))[-1]["content"]
     assert f"{STEM}\n\n{LIST}" in prompt
-    assert "(closest to the question: There are three kinds of bread:)" in prompt
+    assert "closest to the question" not in prompt  # a text this short needs no hint
+
+
+async def test_the_closest_sentence_of_a_long_section_is_a_hint() -> None:
+    async def long_section(found: Passage) -> str:
+        return f"{found.chunk.text}\n\n" + "The oven is hot. " * 30
+
+    evidence = await with_section_texts(
+        found(in_section(1, "Bread", "Old. The kinds of bread are many.")), long_section
+    )
+    prompt = direct_messages(task(evidence=evidence, standalone=QUESTION))[-1]["content"]
+    assert "(closest to the question: The kinds of bread are many.)" in prompt
 
 
 async def test_a_sentence_that_only_the_section_supports_is_supported() -> None:

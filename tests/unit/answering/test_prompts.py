@@ -145,7 +145,7 @@ def test_an_answer_that_was_cut_off_is_left_out_with_its_question() -> None:
 
 
 async def test_the_shorter_prompt_keeps_the_better_half_and_the_newest_exchange() -> None:
-    found = evidence(*[passage(f"Fact {number}.", number=number) for number in range(1, 6)])
+    found = evidence(*[passage(f"Fact {number}.", number=number, title=f"loops-{number}") for number in range(1, 6)])
     history = (*exchange("first?", "one."), *exchange("second?", "two."))
     messages = shorter_direct_messages(task(evidence=found, history=history))
     assert [m["content"] for m in messages[1:3]] == ["second?", "two."]

@@ -10,13 +10,16 @@ DENSE = "dense"
 WORDS = "words"
 TENANT = "book_id"
 
-#: The fields that a filter or a facet uses. Every index of a field costs memory and time when the shard is opened.
+#: The fields that a filter or a facet uses, and the two hashes that the data model requires (docs/books.md). Every
+#: index of a field costs memory and time when the shard is opened.
 KEYWORD_FIELDS = (
     "book_id",
     "module",
     "proficiency_level",
     "layer",
     "parent_doc_id",
+    "content_hash",
+    "source_file_hash",
     "chunk_id",
     "revision",
 )
