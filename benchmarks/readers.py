@@ -21,6 +21,8 @@ from typing import Any
 import anyio
 
 from benchmarks.sets import DATA
+from benchmarks.usefulness import Sample, Signals, recorded_signals
+from benchmarks.usefulness import report as report_usefulness
 from bookwise.answering.ask import AskKit, ask, final
 from bookwise.domain.answers import Answer, Answered, Passage, Question
 from bookwise.domain.threads import ThreadMessage
@@ -61,6 +63,7 @@ class Verdict:
     question: ReaderQuestion
     answer: Answer
     usefulness: Usefulness
+    signals: Signals = ()  #: of the estimated usefulness; empty for a refusal
 
     @property
     def answered(self) -> bool:
@@ -133,7 +136,13 @@ async def measure(data: Path, books: Sequence[str], story: bool = False) -> list
     async with open_app(settings) as app, open_answers(settings, app.search_kit) as kit:
         for book in dict.fromkeys(question.book for question in questions):
             await _ingest(app, book)
-        return [judge(question, await _answer(kit, question)) for question in questions]
+        return [await _verdict(kit, question) for question in questions]
+
+
+async def _verdict(kit: AskKit, question: ReaderQuestion) -> Verdict:
+    with recorded_signals() as signals:
+        verdict = judge(question, await _answer(kit, question))
+    return replace(verdict, signals=signals[-1] if verdict.answered else ())
 
 
 async def _ingest(app: App, book: str) -> None:
@@ -190,6 +199,7 @@ def report(verdicts: Sequence[Verdict]) -> None:
     print(f"words highlighted {sum(len(' '.join(highlighted(v)).split()) for v in answered) / sum(words):.2f}")
     _by("type", answerable, lambda v: v.question.type)
     _by("book", answerable, lambda v: v.question.book)
+    report_usefulness([Sample(v.question.book, v.signals, v.useful) for v in verdicts if v.answered])
 
 
 def _by(name: str, verdicts: Sequence[Verdict], key: Any) -> None:

@@ -84,7 +84,7 @@ def test_a_follow_up_leans_on_what_was_said_until_the_chat_begins_anew(chat: Pip
 
 
 def confidences(shown: str) -> list[float]:
-    return [float(figure) for figure in re.findall(r"confidence \w+ \(([\d.]+)\)", shown)]
+    return [float(figure) for figure in re.findall(r"confidence \w+ \((\d+)%\)", shown)]
 
 
 def test_nothing_is_stored_unless_asked_for(chat: Pipe) -> None:

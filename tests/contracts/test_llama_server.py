@@ -100,7 +100,7 @@ async def test_an_agent_answers_or_says_why_not(llama_url: str) -> None:
 
 async def test_a_prompt_beyond_the_models_window_is_shortened_until_it_fits(llama_url: str) -> None:
     words = "loops repeat their body and lists hold many values " * 20
-    found = evidence(*[passage(f"{number} {words}", number=number) for number in range(1, 7)])
+    found = evidence(*[passage(f"{number} {words}", number=number, title=f"loops-{number}") for number in range(1, 7)])
     async with client(llama_url) as model:
         result = await outcome(DirectAnswerer(model), task(within=50, evidence=found))
     assert CONTEXT_TOKENS / 2 < result.written.usage.prompt_tokens < CONTEXT_TOKENS

@@ -123,7 +123,7 @@ def whole_text(chunks: Sequence[Chunk]) -> str:
 def summary(result: AnswerSummary) -> str:
     """Confidence, duration and engine or model in one line."""
     parts = [f"{result.meta.total_ms:.0f} ms", result.meta.model or result.meta.engine]
-    if result.passages:
+    if result.outcome == "answered":
         parts.insert(0, f"confidence {result.confidence.level} ({result.confidence.usefulness:.0%})")
     return " · ".join(parts)
 

@@ -17,7 +17,6 @@ from bookwise.answering.evidence.usefulness import LEAD_MAX, usefulness
 from bookwise.answering.relevance.question_type import classify_question
 from bookwise.answering.relevance.sections import (
     contenders,
-    passage_coverage,
     question_weights,
     rank_sections,
     rerank_sections,
@@ -92,7 +91,6 @@ class EvidenceSearch:
             sections = rerank_sections(sections, await self._closeness(sentences, findings.vector))
         probability = usefulness(
             similarity=findings.calibration.similarity(sections[0].passage.strength),
-            coverage=max(passage_coverage(weights, passage) for passage in evidence.passages),
             lead=sections[0].score - sections[1].score if len(sections) > 1 else LEAD_MAX,
             agreement=sections[0].passage.number == evidence.passages[0].number,
             names_missing=findings.signals.names is False,

@@ -26,17 +26,23 @@ PAGE_WEIGHT = 0.25  #: in the title of the lesson
 PAIR_WEIGHT = 0.4
 KIND_WEIGHT = 0.25  #: when the section has a block of the kind that is asked for
 FURTHER_WEIGHT = 0.1  #: for each further passage of the same section
-FURNITURE_PENALTY = 0.2
+FURNITURE_PENALTY = 0.5  #: for a quiz, objectives, a summary: shown only if nothing else is near
 CLOSENESS_WEIGHT = 0.5  #: of the cosine between the question and the likeliest sentence
 CLOSENESS_SECTIONS = 4  #: maximum number of sections compared by it: every sentence costs an embedding
 CLOSENESS_WITHIN = 0.4  #: a section further below the first could hardly overtake it
 SENTENCE_CHARACTERS = 100  #: a longer sentence is cut: 200 characters were no better and took twice as long
 
+#: Headings of parts that only surround the text: anywhere in a heading, or as the whole of it.
 _FURNITURE = re.compile(
-    r"\b(?:quiz(?:zes)?|exercises?|objectives?|learning outcomes?|next steps?|what['’]?s next|summary|key takeaways?"
-    r"|recap|further reading|references|try with ai|table of contents)\b",
+    r"\b(?:quiz(?:zes)?|learning (?:objectives?|outcomes?|goals?)|what (?:you['’]ll|you will|we will|we['’]ll) learn"
+    r"|next (?:steps?|lesson|chapter)|what['’]?s next|key takeaways?|further reading|(?:additional|further) resources"
+    r"|try (?:it )?with ai|try it yourself|table of contents|check your understanding|knowledge check"
+    r"|review questions|self[- ](?:test|check|assessment))\b"
+    r"|^[\W\d]*(?:exercises?|objectives?|summary|recap|references|resources|conclusion|assessment|homework|practice"
+    r"|prerequisites)\W*$",
     re.IGNORECASE,
 )
+_QUESTION_SHARE = 0.5  #: of the sentences of a section; from here on it asks more than it says
 
 
 def rank_sections(question: QuestionType, passages: Sequence[Passage], weights: TermWeights) -> list[RankedSection]:
@@ -82,14 +88,16 @@ def coverage(weights: TermWeights, words: frozenset[str]) -> float:
     return sum(weight for word, weight in weights.items() if word in words)
 
 
-def passage_coverage(weights: TermWeights, passage: Passage) -> float:
-    """The weight of the question's words in one passage and its headings, 0–1."""
-    return coverage(weights, frozenset().union(*(unit.terms | unit.near_terms for unit in unit_contexts(passage))))
-
-
 def is_furniture(title: str, question: str = "") -> bool:
     """Whether a heading announces a quiz, a summary or the like, and the question does not ask for one."""
     return bool(_FURNITURE.search(title)) and not _FURNITURE.search(question)
+
+
+def _only_asks(units: Sequence[UnitContext]) -> bool:
+    """Whether a passage is mostly questions, as a quiz is."""
+    sentences = [unit.unit.text for unit in units if unit.unit.kind in ("sentence", "item")]
+    asking = sum(text.rstrip("*_ )").endswith("?") for text in sentences)
+    return asking > 1 and asking >= _QUESTION_SHARE * len(sentences)
 
 
 def _section_key(passage: Passage) -> tuple[str, ...]:
@@ -112,7 +120,7 @@ def _ranked(question: QuestionType, passage: Passage, weights: TermWeights) -> R
         + PAGE_WEIGHT * coverage(weights, content_words(where.page_title))
         + PAIR_WEIGHT * _shared_pairs(question, units)
         + KIND_WEIGHT * _has_wanted_block(question, passage)
-        - FURNITURE_PENALTY * is_furniture(where.section_title or "", question.text)
+        - FURNITURE_PENALTY * (is_furniture(where.section_title or "", question.text) or _only_asks(units))
     )
     return RankedSection(passage=passage, score=score, sentence=text[:SENTENCE_CHARACTERS])
 

@@ -10,8 +10,7 @@ from bookwise.answering.evidence.usefulness import LEAD_MAX, usefulness
 from bookwise.domain.answers import usefulness_level
 
 USUAL: dict[str, Any] = {
-    "similarity": 0.78,
-    "coverage": 0.6,
+    "similarity": 0.82,
     "lead": 0.2,
     "agreement": True,
     "names_missing": False,
@@ -19,21 +18,16 @@ USUAL: dict[str, Any] = {
 SHARE = st.floats(0, 1)
 
 
-@given(SHARE, SHARE, st.floats(0, 3), st.booleans(), st.booleans())
-def test_a_usefulness_is_a_probability(
-    similarity: float, coverage: float, lead: float, agreement: bool, names_missing: bool
-) -> None:
-    found = usefulness(
-        similarity=similarity, coverage=coverage, lead=lead, agreement=agreement, names_missing=names_missing
-    )
+@given(SHARE, st.floats(0, 3), st.booleans(), st.booleans())
+def test_a_usefulness_is_a_probability(similarity: float, lead: float, agreement: bool, names_missing: bool) -> None:
+    found = usefulness(similarity=similarity, lead=lead, agreement=agreement, names_missing=names_missing)
     assert 0 < found < 1
 
 
 @pytest.mark.parametrize(
     ("better", "least"),
     [
-        ({"similarity": 0.85}, 0.05),
-        ({"coverage": 1.0}, 0.02),
+        ({"similarity": 0.9}, 0.05),
         ({"lead": 0.5}, 0.03),
     ],
 )
@@ -41,7 +35,7 @@ def test_more_of_a_signal_makes_an_answer_more_likely_to_be_useful(better: dict[
     assert usefulness(**{**USUAL, **better}) - usefulness(**USUAL) > least
 
 
-@pytest.mark.parametrize(("worse", "least"), [({"agreement": False}, 0.1), ({"names_missing": True}, 0.05)])
+@pytest.mark.parametrize(("worse", "least"), [({"agreement": False}, 0.03), ({"names_missing": True}, 0.1)])
 def test_disagreement_or_a_missing_name_makes_it_less_likely(worse: dict[str, Any], least: float) -> None:
     assert usefulness(**USUAL) - usefulness(**{**USUAL, **worse}) > least
 
