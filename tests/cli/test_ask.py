@@ -18,7 +18,7 @@ from tests.support.builders import chunks
 from tests.support.command_line import CommandLine
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import chunk, refuses, says, stream
-from tests.support.small_books import ASKS_NOTHING, ASKS_TOPIC, LESSONS, MODULES, TOPIC, shelve
+from tests.support.small_books import ASKS_NEAR, ASKS_NOTHING, ASKS_TOPIC, LESSONS, MODULES, TOPIC, shelve
 from tests.support.terminals import on_terminal
 
 PROGRAM = Path(sys.executable).parent / "bookwise"
@@ -75,11 +75,17 @@ def test_a_word_that_was_read_in_another_spelling_is_shown(shelved: CommandLine)
 
 
 def test_a_refusal_is_no_error_and_names_the_closest_lessons(shelved: CommandLine) -> None:
-    assert shelved("ask", ASKS_NOTHING) == 0
+    assert shelved("ask", ASKS_NEAR) == 0
     assert "couldn't find" in shelved.out
     assert "Closest in the book:\n[1] " in shelved.out
     assert "Sources:" not in shelved.out
-    assert "confidence insufficient" in shelved.out
+    assert "confidence" not in shelved.out
+
+
+def test_a_refusal_names_no_lesson_when_none_is_near(shelved: CommandLine) -> None:
+    assert shelved("ask", ASKS_NOTHING) == 0
+    assert "couldn't find" in shelved.out
+    assert "Closest" not in shelved.out
 
 
 def test_a_doubtful_answer_carries_its_disclaimer(bookwise: CommandLine, tmp_path: Path) -> None:

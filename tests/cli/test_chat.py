@@ -22,7 +22,7 @@ from bookwise.wiring import open_answers, open_app
 from tests.support.command_line import CommandLine
 from tests.support.scripted_http import Reply, Server, answering
 from tests.support.scripted_model import chunk, dripping, says
-from tests.support.small_books import ASKS_NOTHING, ASKS_SERVICE, ASKS_TOPIC, SERVICE, TOPIC, shelve
+from tests.support.small_books import ASKS_NEAR, ASKS_NOTHING, ASKS_SERVICE, ASKS_TOPIC, SERVICE, TOPIC, shelve
 from tests.support.terminals import CTRL_C, CTRL_D, UP, OnTerminal, on_terminal
 
 PROGRAM = Path(sys.executable).parent / "bookwise"
@@ -186,7 +186,7 @@ def test_the_sources_of_the_last_answer_are_shown_whole(chat: Pipe) -> None:
     assert chat("/sources", ASKS_TOPIC, "/sources") == 0
     assert "No answer has cited a passage yet" in chat.err
     assert f"\n# Topics\n\n{TOPIC}\n" in chat.out
-    chat(ASKS_NOTHING, "/sources")
+    chat(ASKS_NEAR, "/sources")
     assert chat.out.count("similarity") == 3, "a refusal has its closest passages"
 
 

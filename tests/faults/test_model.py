@@ -203,12 +203,12 @@ class Drip:
 class TestSilence:  # LLM-04
     async def test_a_service_that_never_answers_is_given_up_in_time(self, engine: Engine) -> None:
         hang = Reply(fault="hang")
-        result, _ = await asked(engine, hang, hang, hang, first_chunk=0.1)
+        result, _ = await asked(engine, hang, hang, hang, first_chunk=0.4)
         assert result.reason == "timeout"
 
     async def test_a_service_that_only_sends_headers_is_given_up_in_time(self, engine: Engine) -> None:
         silent = [dripping([b": still here\n\n"], pause=60) for _ in range(ATTEMPTS)]
-        result, _ = await asked(engine, *silent, first_chunk=0.1)
+        result, _ = await asked(engine, *silent, first_chunk=0.4)
         assert result.reason == "timeout"
 
     async def test_silence_between_two_words_ends_the_answer_without_another_attempt(self, engine: Engine) -> None:
@@ -495,7 +495,7 @@ class TestContextOverflow:  # LLM-13
     )
 
     async def test_a_prompt_that_is_too_long_is_shortened_once(self) -> None:
-        found = evidence(*[passage(f"Fact {number}.", number=number) for number in range(1, 5)])
+        found = evidence(*[passage(f"Fact {n}.", number=n, title=f"loops-{n}") for n in range(1, 5)])
         async with scripted(OVERFLOWS, GOOD) as server, model_client(server.url) as client:
             result = await outcome(DirectAnswerer(client), task(evidence=found, history=self.HISTORY))
         assert result.written

@@ -26,7 +26,7 @@ def test_the_average_lies_between_the_least_and_the_greatest(scores: list[float]
 def test_equal_similarities_average_to_exactly_that_similarity(score: float, count: int) -> None:
     confidence = confidence_of([score] * count, ())
     assert confidence.average == score
-    assert confidence.level == level_of(score, count)
+    assert confidence.similarity_level == level_of(score, count)
 
 
 @given(st.permutations([0.1, 0.2, 0.3, 0.7, 0.9]))

@@ -11,7 +11,7 @@ from time import perf_counter
 import anyio
 
 from bookwise.answering import messages
-from bookwise.answering.evidence.decision import Decision, nearest_lessons, no_evidence
+from bookwise.answering.evidence.decision import NEAR, Decision, nearest_lessons, no_evidence
 from bookwise.answering.evidence.language import is_in_other_language
 from bookwise.answering.evidence.retrieve import EvidenceSearch
 from bookwise.answering.followup.resolve import resolve
@@ -205,7 +205,8 @@ class AnswerRun:
 
     def _refusal(self, book: Book, decision: Decision) -> Refused:
         """Returns the refusal or the question back that the evidence calls for, before any engine runs."""
-        decision = replace(decision, nearest=in_order(decision.nearest))
+        near = [p for p in decision.nearest if p.score >= NEAR or decision.refusal == "other-language"]
+        decision = replace(decision, nearest=in_order(near))
         match decision.refusal:
             case "ambiguous":
                 text = messages.which_one(decision.nearest)

@@ -11,6 +11,7 @@ from bookwise.domain.books import Calibration, Vector
 from bookwise.domain.search import Timings
 
 NEAREST_MAX = 3  #: lessons a refusal names
+NEAR = 0.15  #: the least similarity of a lesson that a refusal names; below it nothing in the book is near
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
