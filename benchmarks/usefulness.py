@@ -28,7 +28,7 @@ PLOT_LEFT, PLOT_TOP, PLOT_SIDE = 60, 20, 420  #: of the picture, in pixels
 SVG_START = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 520 500" width="520" height="500" role="img">
 <title>Share of useful answers over the estimated probability, for books that were left out of the fit</title>
 <style>
-svg { color: #1f2328; font: 13px sans-serif; }
+svg { color: #1f2328; font: 12px sans-serif; }
 @media (prefers-color-scheme: dark) { svg { color: #e6edf3; } }
 text { fill: currentColor; text-anchor: middle; }
 .start { text-anchor: start; }
