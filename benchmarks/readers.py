@@ -2,9 +2,10 @@
 
 `bookwise.evaluation.usefulness` defines what makes an answer *useful* or *complete*.
 
-With `--story`, every question comes at the end of a story that has nothing to do with it.
+With `--story`, every question comes at the end of a story that has nothing to do with it. With `--curve`, the
+reliability of the estimated usefulness is written as an SVG.
 
-python -m benchmarks.readers [--data-dir FOLDER] [--misses] [--story] [BOOK ...]
+python -m benchmarks.readers [--data-dir FOLDER] [--misses] [--story] [--curve FILE] [BOOK ...]
 """
 
 import argparse
@@ -21,7 +22,7 @@ from typing import Any
 import anyio
 
 from benchmarks.sets import DATA
-from benchmarks.usefulness import Sample, Signals, recorded_signals
+from benchmarks.usefulness import Sample, Signals, recorded_signals, reliability_svg
 from benchmarks.usefulness import report as report_usefulness
 from bookwise.answering.ask import AskKit, ask, final
 from bookwise.domain.answers import Answer, Answered, Passage, Question
@@ -199,7 +200,11 @@ def report(verdicts: Sequence[Verdict]) -> None:
     print(f"words highlighted {sum(len(' '.join(highlighted(v)).split()) for v in answered) / sum(words):.2f}")
     _by("type", answerable, lambda v: v.question.type)
     _by("book", answerable, lambda v: v.question.book)
-    report_usefulness([Sample(v.question.book, v.signals, v.useful) for v in verdicts if v.answered])
+    report_usefulness(samples_of(verdicts))
+
+
+def samples_of(verdicts: Sequence[Verdict]) -> list[Sample]:
+    return [Sample(v.question.book, v.signals, v.useful) for v in verdicts if v.answered]
 
 
 def _by(name: str, verdicts: Sequence[Verdict], key: Any) -> None:
@@ -227,6 +232,7 @@ def main() -> None:
     parser.add_argument("--data-dir", type=Path, help="keep the index here and use it again")
     parser.add_argument("--misses", action="store_true", help="show the answers that are not useful")
     parser.add_argument("--story", action="store_true", help="ask every question at the end of a story")
+    parser.add_argument("--curve", type=Path, help="write the reliability curve to this SVG file; needs two books")
     options = parser.parse_args()
     if not QUESTIONS.exists():
         print(f"left out, {QUESTIONS} is not there")
@@ -234,6 +240,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as scratch:
         verdicts = anyio.run(measure, options.data_dir or Path(scratch), options.books, options.story)
     report(verdicts)
+    if options.curve:
+        options.curve.write_text(reliability_svg(samples_of(verdicts)), encoding="utf-8")
     if options.misses:
         show_misses(verdicts)
 
