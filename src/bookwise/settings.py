@@ -103,7 +103,9 @@ class Settings:
     cors_origins: tuple[str, ...] = _setting(
         (), "Origins whose pages may call the service, such as https://book.example; comma-separated.", check=_origins
     )
-    body_limit_bytes: int = _setting(512 * 1024, "Maximum size of a request body.", ge=1024, le=64 * 1024 * 1024)
+    body_limit_bytes: int = _setting(
+        64 * 1024, "Maximum size of a request body. A GitHub webhook may have 25 MiB.", ge=1024, le=64 * 1024 * 1024
+    )
 
     otel_endpoint: str | None = _unprefixed_setting(
         "OTEL_EXPORTER_OTLP_ENDPOINT",

@@ -91,7 +91,7 @@ async def test_a_key_in_an_address_is_refused(empty: Opened, query: str) -> None
         (b"{", (400, "malformed-request")),
         (b'{"message": "a", "message": "b"}', (400, "malformed-request")),
         (b'{"message": "a", "similarity_threshold": NaN}', (400, "malformed-request")),
-        (b"[" * 100_000, (400, "malformed-request")),
+        (b"[" * 60_000, (400, "malformed-request")),
         (b"\xff\xfe", (400, "malformed-request")),
         (b'{"message": "a", "top_k": 1' + b"0" * 400 + b"}", (422, "validation")),
         (b'{"message": "a", "top_k": 1' + b"0" * 5000 + b"}", (400, "malformed-request")),

@@ -78,7 +78,7 @@ class InfoResponse(Shape):
             "models": {"embedder": "all-MiniLM-L6-v2", "embedder_size": 384, "language_model": "gpt-4o-mini"},
             "counts": {"books": 1, "lessons": 29, "chunks": 214},
             "question_max_characters": 1000,
-            "body_limit_bytes": 524288,
+            "body_limit_bytes": 65536,
         }
     )
 
