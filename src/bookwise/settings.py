@@ -100,6 +100,11 @@ class Settings:
 
     host: str = _setting("127.0.0.1", "Address that `bookwise serve` listens on.", min_length=1)
     port: int = _setting(8000, "Port that `bookwise serve` listens on; 0 picks a free one.", ge=0, le=65535)
+    header_timeout_seconds: int = _setting(10, "Time that a client has to send the head of a request.", ge=1, le=3600)
+    idle_timeout_seconds: int = _setting(5, "Time that a connection stays open between two requests.", ge=1, le=3600)
+    max_connections: int = _setting(
+        2_000, "Maximum number of open connections. Fewer when the process may open fewer files.", ge=1, le=100_000
+    )
     cors_origins: tuple[str, ...] = _setting(
         (), "Origins whose pages may call the service, such as https://book.example; comma-separated.", check=_origins
     )

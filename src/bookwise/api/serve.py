@@ -13,12 +13,14 @@ from fastapi import FastAPI
 from bookwise import __version__
 from bookwise.adapters.data_folder import RunningService, write_service_address
 from bookwise.api.app import create_app
+from bookwise.api.connections import ConnectionConfig
 from bookwise.api.problems import request_id
 from bookwise.api.state import ServiceState
 from bookwise.domain.errors import Misconfigured
 from bookwise.settings import Settings
 
 GRACEFUL_SECONDS = 15
+BACKLOG = 2048  #: connections that the system accepts while the service is busy
 LOCAL_HOSTS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  #: the address that local commands use
 
 OPEN = "No API key exists: the service listens on this machine only, and every local user has full access."
@@ -40,8 +42,10 @@ class Server(uvicorn.Server):
     """Ends streams before it waits for them. Stopping by a signal is not a failure."""
 
     def __init__(self, app: FastAPI, listening: socket.socket) -> None:
-        config = uvicorn.Config(
+        self._state: ServiceState = app.state.service
+        config = ConnectionConfig(
             app,
+            self._state.settings,
             lifespan="off",
             log_config=None,
             access_log=False,  # it would log whole URLs; RequestLog logs requests
@@ -50,11 +54,11 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=GRACEFUL_SECONDS,
         )
         super().__init__(config)
-        self._state: ServiceState = app.state.service
         self._listening = listening
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._listening.listen(BACKLOG)  # uvicorn has set a smaller one
         host, port = self._listening.getsockname()[:2]
         where = f"[{host}]" if ":" in host else host
         self._write_address(f"http://{LOCAL_HOSTS.get(where, where)}:{port}")
@@ -80,7 +84,7 @@ class Server(uvicorn.Server):
 def bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
         # Connections inherit this. Without it, a body waits up to 40 ms for the acknowledgement of the headers.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening

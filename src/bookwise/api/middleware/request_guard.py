@@ -29,7 +29,8 @@ class RequestGuard(HttpMiddleware):
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         if problem := _header_problem(scope) or self._origin_problem(scope):
-            await problem.response(scope["path"])(scope, receive, send)
+            close = {"Connection": "close"} if problem is TWO_LENGTHS else None
+            await problem.response(scope["path"], close)(scope, receive, send)
         elif scope["path"].startswith(self._unread):
             await self._app(scope, receive, send)
         elif problem := length_problem(Headers(scope=scope), self._body_limit):
@@ -55,6 +56,11 @@ class RequestGuard(HttpMiddleware):
         return None if all(map(_is_local, names)) else FOREIGN
 
 
+TWO_LENGTHS = Problem(  # a proxy in front may see another end of the body, and take the rest for a request
+    slug="malformed-request",
+    detail="The request has both Content-Length and Transfer-Encoding.",
+    advice="Send only one of them.",
+)
 FOREIGN = Problem(
     slug="forbidden",
     detail="Without API keys this service only accepts requests from this machine.",
@@ -80,6 +86,8 @@ def _header_problem(scope: Scope) -> Problem | None:
             detail="A key must not be part of a URL: URLs are stored in logs and histories.",
             advice="Send it as `Authorization: Bearer KEY`, and replace the key: it is no longer secret.",
         )
+    if "transfer-encoding" in headers and "content-length" in headers:
+        return TWO_LENGTHS
     if headers.get("content-encoding", "identity").lower() != "identity":
         return Problem(
             slug="unsupported-media-type",
