@@ -53,6 +53,7 @@ class _Clone:
     root: Path
     folder: Path
     is_plain: bool  #: its repository is its own, so it is not a submodule
+    umask: int  #: new files get the permissions of the clone, not those of the data folder
 
     @property
     def git_dir(self) -> Path:
@@ -147,6 +148,7 @@ class WorkTrees:
                     stderr=errors,
                     env={**self._environment, "GIT_CEILING_DIRECTORIES": str(clone.root.parent)},
                     start_new_session=True,  # without a terminal git cannot prompt for a password
+                    umask=clone.umask,
                 )
             except FileNotFoundError:
                 raise _pull_error(clone, "git is not installed.") from None
@@ -181,7 +183,9 @@ def _clone_of(folder: Path) -> _Clone | None:
     """The clone that contains the folder. No commit can contain a file or folder named .git."""
     path = folder.resolve()
     root = next((parent for parent in (path, *path.parents) if (parent / ".git").exists()), None)
-    return None if root is None else _Clone(root, path, is_plain=(root / ".git").is_dir())
+    if root is None:
+        return None
+    return _Clone(root, path, is_plain=(root / ".git").is_dir(), umask=~root.stat().st_mode & 0o077)
 
 
 def _is_repository(url: str, repository: str) -> bool:

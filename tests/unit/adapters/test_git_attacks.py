@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from bookwise.adapters.data_folder import lock_data_folder
 from bookwise.adapters.git import WorkTrees
 from bookwise.domain.errors import BadSource
 from bookwise.settings import foreign_environment
@@ -196,3 +197,13 @@ async def test_a_clone_of_another_user_is_refused(
     with pytest.raises(BadSource, match="dubious ownership"):
         await pull(clone)
     assert not was_run(marker)
+
+
+async def test_what_is_pulled_has_the_permissions_of_the_clone(
+    repository: Repository, clone: Path, tmp_path: Path
+) -> None:
+    repository.push(SECOND)
+    os.chmod(clone, 0o755)
+    with lock_data_folder(tmp_path / "data"):
+        assert await pull(clone)
+    assert oct((clone / "docs" / "second.md").stat().st_mode & 0o777) == "0o644"
