@@ -159,6 +159,26 @@ async def test_without_keys_this_machine_can_use_the_service_by_any_of_its_names
     assert (await empty.client.get("/books", headers={"Host": host})).status_code == 200
 
 
+@pytest.mark.parametrize("name", ["X-Forwarded-For", "X-Forwarded-Proto", "x-forwarded-host", "Forwarded", "X-Real-IP"])
+async def test_without_keys_the_service_does_not_answer_through_a_proxy(empty: Opened, name: str) -> None:
+    for value in ("127.0.0.1", "for=127.0.0.1", ""):
+        answer = await empty.client.get("/books", headers={name: value})
+        assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+        assert "proxy" in answer.json()["detail"]
+
+
+async def test_with_keys_the_service_may_be_behind_a_proxy(locked: Opened) -> None:
+    headers = {**await locked.key(), "X-Forwarded-For": "203.0.113.9", "Forwarded": "for=203.0.113.9"}
+    assert (await locked.client.get("/books", headers=headers)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["192.0.2.1", "book.example", "localhost.example", "127.0.0.1.example", "[2001:db8::1]", ""]
+)
+async def test_without_keys_the_service_has_no_other_names(empty: Opened, host: str) -> None:
+    assert (await exchange(empty.app, "/books", method="GET", host=host)).status == 403
+
+
 async def test_with_keys_the_service_may_have_any_name(locked: Opened) -> None:
     headers = {**await locked.key(), "Host": "book.example", "Origin": OTHER_ORIGIN}
     assert (await locked.client.get("/books", headers=headers)).status_code == 200

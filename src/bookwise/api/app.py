@@ -39,7 +39,7 @@ logger = logging.getLogger("bookwise.api")
 
 
 def create_app(settings: Settings, *, open_to_anyone: bool | None = True, embedder: Embedder | None = None) -> FastAPI:
-    """The service. Its lifespan locks the data folder. `open_to_anyone` None: open unless there is an active key.
+    """The service. Its lifespan locks the data folder. `open_to_anyone` None: open unless there has been a key.
     `embedder` replaces the configured one; the caller closes it."""
 
     @asynccontextmanager

@@ -35,17 +35,16 @@ async def serve(settings: Settings) -> None:
     with bound(settings.host, settings.port) as listening:
         # Not uvicorn's lifespan: an error at start must reach the user unchanged.
         async with app.router.lifespan_context(app):
-            await Server(app, listening).serve([listening])
+            await Server(app, listening, settings).serve([listening])
 
 
 class Server(uvicorn.Server):
     """Ends streams before it waits for them. Stopping by a signal is not a failure."""
 
-    def __init__(self, app: FastAPI, listening: socket.socket) -> None:
-        self._state: ServiceState = app.state.service
+    def __init__(self, app: FastAPI, listening: socket.socket, settings: Settings) -> None:
         config = ConnectionConfig(
             app,
-            self._state.settings,
+            settings,
             lifespan="off",
             log_config=None,
             access_log=False,  # it would log whole URLs; RequestLog logs requests
@@ -54,6 +53,7 @@ class Server(uvicorn.Server):
             timeout_graceful_shutdown=GRACEFUL_SECONDS,
         )
         super().__init__(config)
+        self._state: ServiceState = app.state.service
         self._listening = listening
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:

@@ -47,10 +47,10 @@ class ServiceState:
 async def open_state(
     settings: Settings, *, open_to_anyone: bool | None = True, embedder: Embedder | None = None
 ) -> AsyncIterator[ServiceState]:
-    """Locks the data folder while it is open. `open_to_anyone` None: open unless there is an active key. `embedder`
+    """Locks the data folder while it is open. `open_to_anyone` None: open unless there has ever been a key. `embedder`
     replaces the configured one."""
     async with open_app(settings, embedder=embedder, take_over_jobs=True) as app:
-        is_open = not await app.keys.any_active() if open_to_anyone is None else open_to_anyone
+        is_open = not await app.keys.any_ever() if open_to_anyone is None else open_to_anyone
         if is_open:
             _require_loopback(settings.host)
         async with (

@@ -11,6 +11,7 @@ from bookwise.api.problems import Problem
 from bookwise.api.request_body import length_problem, read_body, replay
 from bookwise.api.state import is_loopback
 
+PROXY_HEADERS = ("x-forwarded-", "forwarded", "x-real-ip")
 SECRET_NAMES = frozenset({"api_key", "apikey", "api-key", "key", "token", "access_token", "authorization"})
 
 
@@ -28,7 +29,7 @@ class RequestGuard(HttpMiddleware):
         self._unread = unread
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if problem := _header_problem(scope) or self._origin_problem(scope):
+        if problem := _header_problem(scope) or self._foreign_problem(scope):
             close = {"Connection": "close"} if problem is TWO_LENGTHS else None
             await problem.response(scope["path"], close)(scope, receive, send)
         elif scope["path"].startswith(self._unread):
@@ -45,15 +46,18 @@ class RequestGuard(HttpMiddleware):
         elif body is not None:
             await self._app(scope, replay(body, receive), send)
 
-    def _origin_problem(self, scope: Scope) -> Problem | None:
+    def _foreign_problem(self, scope: Scope) -> Problem | None:
         """Without keys, a page on the internet must not reach the books through its reader's browser: not from its own
-        origin, and not under a host name that resolves to this machine (DNS rebinding)."""
+        origin, and not under a host name that resolves to this machine (DNS rebinding). Nor must anyone else through a
+        proxy, whose requests come from this machine."""
         if scope["method"] == "OPTIONS" or not scope["app"].state.service.open_to_anyone:
             return None
         headers = Headers(scope=scope)
+        if any(name.startswith(PROXY_HEADERS) for name in headers):
+            return PROXIED
         origin = headers.get("origin", "")
-        names = [headers.get("host", ""), "" if origin in self._origins else origin]
-        return None if all(map(_is_local, names)) else FOREIGN
+        is_near = origin in self._origins or _is_local(origin)
+        return None if is_near and _is_loopback_name(headers.get("host", "")) else FOREIGN
 
 
 TWO_LENGTHS = Problem(  # a proxy in front may see another end of the body, and take the rest for a request
@@ -66,6 +70,21 @@ FOREIGN = Problem(
     detail="Without API keys this service only accepts requests from this machine.",
     advice="Create a key with `bookwise keys create`, and list the page's origin in BOOKWISE_CORS_ORIGINS.",
 )
+
+
+PROXIED = Problem(
+    slug="forbidden",
+    detail="Without API keys this service does not accept requests from a proxy.",
+    advice="Create a key with `bookwise keys create`.",
+)
+
+
+def _is_loopback_name(name: str) -> bool:
+    """Whether a host, with or without a port, is a name of this machine."""
+    try:
+        return is_loopback(urlsplit(f"//{name}").hostname or "")
+    except ValueError:
+        return False
 
 
 def _is_local(name: str) -> bool:
