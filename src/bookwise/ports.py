@@ -350,3 +350,6 @@ class ResponseStore(Protocol):
 
     async def forget(self, *, before: datetime) -> int:
         """Deletes older claims and responses; returns their number."""
+
+    async def forget_session(self, owner: str, session_id: str) -> int:
+        """Deletes the owner's responses that mention this session, a UUID; returns their number."""

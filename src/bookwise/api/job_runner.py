@@ -12,7 +12,15 @@ import anyio.to_thread
 from anyio.abc import TaskGroup
 
 from bookwise.adapters.git import WorkTrees
-from bookwise.domain.errors import BookwiseError, Conflict, InvalidInput, JobAlreadyRunning, SourceNotFound
+from bookwise.api.hidden_paths import hide_paths
+from bookwise.domain.errors import (
+    BadSource,
+    BookwiseError,
+    Conflict,
+    InvalidInput,
+    JobAlreadyRunning,
+    SourceNotFound,
+)
 from bookwise.domain.jobs import Changes, IngestionJob, IngestionMode, UnreadableFile
 from bookwise.ingestion.discover import Discovery, discover
 from bookwise.ingestion.pipeline import failure, open_job, run_job
@@ -134,7 +142,11 @@ class JobRunner:
                 f"The book {book_id!r} is read from a site. Its changes are unknown until it is fetched.",
                 advice="Trigger an incremental ingestion: it only replaces what has changed.",
             )
-        discovery = await _discover(Path(source), book_id)
+        try:
+            discovery = await _discover(Path(source), book_id)
+        except (BadSource, SourceNotFound) as error:
+            message, advice = hide_paths(error.message, source), hide_paths(error.advice, source)
+            raise type(error)(message, advice=advice) from error
         records = await self._app.catalog.records(book_id)
         unreadable = frozenset(lesson.source_file for lesson in discovery.unreadable)
         recipe = self._app.ingestion_kit.recipe
