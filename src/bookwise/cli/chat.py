@@ -31,7 +31,7 @@ from bookwise.cli.writers import AnswerWriter, answer_writer
 from bookwise.domain.answers import Answer, Passage, Question
 from bookwise.domain.errors import BookwiseError, InvalidInput
 from bookwise.domain.threads import Thread
-from bookwise.library import book_for, settings_for
+from bookwise.operations.ask import book_for, with_engine
 from bookwise.ports import ThreadStore
 from bookwise.retrieval import read
 from bookwise.schemas.agent import TURNS_MAX
@@ -73,7 +73,7 @@ def chat(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Chat with the book. Nothing is stored without --save; piped input is one question per line."""
     gc.enable()  # off since the start of the program; a chat is long enough to need it
-    settings = settings_for(settings_of(ctx), engine=engine)
+    settings = with_engine(settings_of(ctx), engine)
     limit = max_turns or (settings.agent_max_turns if is_set("agent_max_turns") else TURNS_MAX)
     is_stored = save or resume is not None
     with (

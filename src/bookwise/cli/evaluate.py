@@ -16,6 +16,7 @@ from bookwise.evaluation.calibrate import CalibrationRun
 from bookwise.evaluation.dataset import questions_from
 from bookwise.evaluation.json_report import calibration_json, evaluation_json
 from bookwise.evaluation.metrics import Evaluation, Minimum
+from bookwise.evaluation.report import report_html
 from bookwise.ingestion.discovery.profile import PROFILE_FILE
 from bookwise.operations.evaluate import CalibrateBook, OnProgress, ValidateBook
 
@@ -124,8 +125,6 @@ def _checked_min_useful(min_useful: float | None, run: Evaluation) -> float | No
 
 
 def _write_report(file: Path, run: Evaluation, minimum: Minimum) -> None:
-    from bookwise.evaluation.report import report_html  # loads the page template: 5 ms
-
     try:
         file.write_text(report_html(run, minimum=minimum), encoding="utf-8")
     except OSError as error:

@@ -10,7 +10,7 @@ import typer
 
 from bookwise.cli.output import settings_of
 from bookwise.domain.access import ANYONE
-from bookwise.library import open_asking
+from bookwise.operations.ask import open_asking
 from bookwise.settings import Settings
 
 if TYPE_CHECKING:

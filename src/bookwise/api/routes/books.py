@@ -12,7 +12,7 @@ from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
 from bookwise.domain.books import Book
 from bookwise.domain.errors import NotFound
-from bookwise.library import book_for as select_book_and_module
+from bookwise.operations.ask import book_for as select_book_and_module
 from bookwise.operations.books import RemoveBook
 from bookwise.schemas.wire import EXAMPLE_BOOK_ID, EXAMPLE_TIME, Shape, UtcTime, examples
 

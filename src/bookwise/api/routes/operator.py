@@ -11,7 +11,6 @@ from bookwise.api.auth.access import Operator
 from bookwise.api.problems import problem_of
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.errors import BookwiseError, InvalidInput, NotFound
-from bookwise.library import for_one_question
 from bookwise.operations import ask, books, doctor, evaluate, insights, jobs, keys, read
 
 router = APIRouter(tags=["operator"])
@@ -28,7 +27,7 @@ def _runner(state: ServiceState) -> Any:
 #: Every operation with what it runs on.
 OPERATIONS: Mapping[type[Any], Callable[[ServiceState], Any]] = {
     read.SearchBook: lambda state: state.app.search_kit,
-    ask.AskBook: lambda state: for_one_question(state.kit, state.settings),
+    ask.AskBook: lambda state: ask.for_one_question(state.kit, state.settings),
     ask.RetrievePassages: lambda state: state.app.search_kit,
     read.ReadLesson: _app,
     read.ReadContext: _app,
