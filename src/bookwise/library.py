@@ -11,12 +11,14 @@ from typing import Any, TypeVar, get_args
 import anyio
 import anyio.to_thread
 
+from bookwise.answering.retrieval_tool import TOP_K_MAX
 from bookwise.domain.answers import EngineName, Passage
 from bookwise.domain.errors import DataFolderBusy, InvalidInput
 from bookwise.domain.threads import ThreadMessage
-from bookwise.operations.ask import AskBook, RetrievePassages, book_for, open_asking
+from bookwise.operations.ask import AskBook, RetrievePassages, open_asking
 from bookwise.operations.handover import hand_over
 from bookwise.operations.operation import Operation
+from bookwise.retrieval.select_book import select_book as book_for
 from bookwise.schemas.agent import AgentConfig, ConversationState, ToolResponse
 from bookwise.schemas.ask import AgentResponse, Query
 from bookwise.schemas.library import Conversation, Message, RetrievalContext, thread_messages
@@ -103,7 +105,7 @@ async def ask_async(  # noqa: PLR0913 - one parameter per choice
 
 def retrieve_documentation(
     query: str,
-    top_k: int = 5,
+    top_k: int | None = None,
     similarity_threshold: float = 0.0,
     *,
     book: str | None = None,
@@ -112,7 +114,8 @@ def retrieve_documentation(
 ) -> RetrievalContext:
     """The passages of a book about a query, best first: what the agent's tool of this name finds.
 
-    `top_k` is 1–20. Wrong arguments raise `InvalidInput`; other failures raise `bookwise.domain.errors`.
+    `top_k` is 1–20; the default is `AGENT_TOP_K`. Wrong arguments raise `InvalidInput`; other failures raise
+    `bookwise.domain.errors`.
     """
     resolved = _settings_for(settings, data_dir=data_dir)
     begin = perf_counter()
@@ -127,7 +130,7 @@ def retrieve_documentation(
 
 def execute_retrieval_tool(
     query: str,
-    top_k: int = 5,
+    top_k: int | None = None,
     similarity_threshold: float = 0.0,
     *,
     book: str | None = None,
@@ -187,9 +190,10 @@ def _history(
 
 
 def _retrieve(
-    query: str, top_k: int, similarity_threshold: float, *, book: str | None, settings: Settings
+    query: str, top_k: int | None, similarity_threshold: float, *, book: str | None, settings: Settings
 ) -> tuple[Passage, ...]:
     _require_no_event_loop("The retrieval tool", "`await asyncio.to_thread(…)`")
+    top_k = min(settings.agent_top_k, TOP_K_MAX) if top_k is None else top_k
     operation = RetrievePassages(query=query, top_k=top_k, similarity_threshold=similarity_threshold, book=book)
 
     async def run() -> tuple[Passage, ...]:

@@ -63,7 +63,7 @@ def ask(  # noqa: PLR0913 - one parameter per option
     if writer is None:
         from bookwise.schemas.ask import AgentResponse  # builds pydantic models: 20 ms, only with --json
 
-        response = AgentResponse.of(answer, query=question, min_relevance=settings.min_relevance_score)
+        response = AgentResponse.of(answer, query=question, min_relevance=settings.min_relevance_score, module=module)
         print_json(response.model_dump(mode="json"))
     else:
         _write_rest(summarize_answer(answer), question, writer)

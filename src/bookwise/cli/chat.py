@@ -31,9 +31,10 @@ from bookwise.cli.writers import AnswerWriter, answer_writer
 from bookwise.domain.answers import Answer, Passage, Question
 from bookwise.domain.errors import BookwiseError, InvalidInput
 from bookwise.domain.threads import Thread
-from bookwise.operations.ask import book_for, with_engine
+from bookwise.operations.ask import with_engine
 from bookwise.ports import ThreadStore
 from bookwise.retrieval import read
+from bookwise.retrieval.select_book import select_book
 from bookwise.schemas.agent import TURNS_MAX
 from bookwise.schemas.answers import summarize_answer
 from bookwise.settings import Settings, is_set
@@ -83,7 +84,7 @@ def chat(  # noqa: PLR0913 - one parameter per option
         history = StoredHistory(kit, threads, max_turns=limit) if threads else InMemoryHistory(kit, max_turns=limit)
         if isinstance(history, StoredHistory) and resume is not None:
             book = _resume(portal.call(history.resume, resume), book)
-        subject = portal.call(book_for, kit.search.catalog, book, module)
+        subject = portal.call(select_book, kit.search.catalog, book, module)
         question = partial(
             Question,
             book_id=subject.id,

@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING
 
 from bookwise.answering.retrieval_tool import ToolArguments, run_retrieval_tool
 from bookwise.domain.answers import Answer, AnswerEvent, EngineName, Passage, Question
-from bookwise.domain.books import Book
-from bookwise.domain.errors import InvalidInput
 from bookwise.domain.threads import ThreadMessage
-from bookwise.ports import CatalogReader
 from bookwise.retrieval.search import SearchKit
 from bookwise.retrieval.select_book import select_book
 from bookwise.settings import ASK_TEMPERATURE, Settings
@@ -18,15 +15,6 @@ from bookwise.wiring import open_answers, open_search
 
 if TYPE_CHECKING:
     from bookwise.answering.ask import AskKit
-
-
-async def book_for(catalog: CatalogReader, book_id: str | None, module: str | None = None) -> Book:
-    """The book a question is about; `InvalidInput` when it does not have the module."""
-    book = await select_book(catalog, book_id)
-    allowed = book.module_names
-    if module is not None and allowed and module not in allowed:
-        raise InvalidInput(f"Book {book.id!r} has no module {module!r}; it has: {', '.join(sorted(allowed))}.")
-    return book
 
 
 @asynccontextmanager
@@ -69,7 +57,7 @@ class AskBook:
     async def _question(self, kit: "AskKit") -> Question:
         return Question(
             text=self.text,
-            book_id=(await book_for(kit.search.catalog, self.book, self.module)).id,
+            book_id=(await select_book(kit.search.catalog, self.book, self.module)).id,
             module=self.module,
             hardware_tier=self.tier,
             top_k=self.top_k,
@@ -99,6 +87,6 @@ class RetrievePassages:
         from bookwise.answering.evidence.retrieve import EvidenceSearch  # 30 ms, while the embedding model loads
 
         arguments = self._arguments
-        book_id = (await book_for(kit.catalog, self.book)).id
+        book_id = (await select_book(kit.catalog, self.book)).id
         question = Question(text=arguments.query, book_id=book_id, top_k=arguments.top_k)
         return await run_retrieval_tool(arguments, EvidenceSearch(question=question, kit=kit).retrieve)
