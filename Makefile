@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # Three workers keep two cores busy: many tests wait for a process, a timeout or a kill.
 PYTEST := $(BIN)/pytest -n 3 --dist worksteal
 
-# Byte code is kept, whatever the environment says: the tests start hundreds of processes.
+# Byte code is kept, even if the environment forbids it: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
@@ -22,10 +22,10 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo "Installing the locked packages into $(VENV) (first time only) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q src/bookwise  # a cold start should not compile, whatever the environment forbids
+	@$(BIN)/python -m compileall -q src/bookwise  # a cold start should not compile
 	@touch $@
 
-lock: ## Resolve the dependencies anew into requirements.lock (hashes, no addresses)
+lock: ## Resolve the dependencies again into requirements.lock (hashes, no addresses)
 	@test -x .tools/bin/uv || ($(PYTHON) -m venv .tools && .tools/bin/python -m pip install --quiet uv)
 	.tools/bin/uv pip compile pyproject.toml --all-extras --generate-hashes --universal \
 		--no-annotate --no-header --no-emit-index-url --quiet -o requirements.lock
@@ -74,7 +74,7 @@ bench: setup ## Ratios against the bare floor, and the quality of search and ans
 	@$(BIN)/python -m benchmarks.grounding
 	@$(BIN)/python -m benchmarks.serve
 
-docs: setup ## Write the reference pages anew from the code
+docs: setup ## Write the reference pages again from the code
 	@$(BIN)/python -m docs.reference
 
 clean: ## Remove what the targets made

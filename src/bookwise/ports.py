@@ -312,13 +312,13 @@ class KeyStore(Protocol):
 class Journal(Protocol):
     """Stores questions and their outcomes for the author, for 90 days."""
 
-    async def note(self, asked: AskedQuestion) -> None:
+    async def note(self, question: AskedQuestion) -> None:
         """Stores the question durably, unless its thread has been deleted in the meantime."""
 
     async def rate(self, answer_id: str, thumb: Thumb, comment: str = "", *, owner: str) -> AskedQuestion:
         """Sets the rating of an answer, replacing an earlier one. Raises `NotFound` for an answer of another owner."""
 
-    async def asked(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[AskedQuestion]:
+    async def questions(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[AskedQuestion]:
         """The newest `limit` questions about the book since that time, newest first."""
 
     async def forget(self, *, before: datetime) -> int:

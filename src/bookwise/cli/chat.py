@@ -174,11 +174,11 @@ class ChatLoop:
         if answer is None:
             _note("Stopped.")
             return
-        account, writer = summarize_answer(answer), self._writer
-        write_notes(account, writer)
-        write_sources_briefly(account, writer)
-        write_related_briefly(account, writer)
-        writer.line(f"{summary(account)}\n", style="dim")
+        result, writer = summarize_answer(answer), self._writer
+        write_notes(result, writer)
+        write_sources_briefly(result, writer)
+        write_related_briefly(result, writer)
+        writer.line(f"{summary(result)}\n", style="dim")
 
     def _answer(self, question: Question) -> Answer | None:
         """The answer, shown while it is written; None when it was stopped."""

@@ -85,7 +85,7 @@ class ModelClient:
         self._breaker = breaker or Breaker(self.timeouts.clock)
         self._endpoint: AsyncOpenAI | None = None
 
-    async def pieces(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
+    async def parts(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
         """The response part by part, to its end. Failures are raised as `ModelUnavailable`."""
         if call.deadline <= self.timeouts.clock():
             raise unavailable("timeout", self.host)
@@ -146,7 +146,7 @@ class ModelClient:
             within = self.timeouts.first_chunk
             while not reader.stopped and (chunk := await self._next(stream, within, call)) is not None:
                 within = self.timeouts.next_chunk
-                pending.append(reader.piece(chunk))
+                pending.append(reader.part(chunk))
                 while reader.began and pending:  # a retry must not repeat what came before the first word
                     yield pending.pop(0)
             reader.end()

@@ -18,7 +18,8 @@ from bookwise.domain.search import Candidate, Filter
 
 T = TypeVar("T")
 
-#: Up to this many chunks every vector is compared exactly. Beyond it, 2-bit vectors preselect and exact ones decide.
+#: Up to this many chunks every vector is compared exactly. Beyond it, 2-bit vectors preselect and exact ones decide
+#: (docs/decisions/0003).
 EXACT_UP_TO = 5_000
 OVERSAMPLING = 2.0
 PAGE_SIZE = 1_000

@@ -64,9 +64,9 @@ class EvidenceSearch:
         if len(query.strip()) < QUERY_MIN:
             return nothing_found(query)
         findings, decision = await self._judged(query)
-        if (asked := focus(query)) != query:
-            # what a reader tells around a question can name its subject or only distract from it
-            others = await self._judged(asked)
+        if (core := focus(query)) != query:
+            # the story around a question can name its subject or only distract from it
+            others = await self._judged(core)
             if others[1].evidence.confidence.average > decision.evidence.confidence.average:
                 findings, decision = others
         if decision.refusal is None:
