@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import os
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -303,8 +304,6 @@ def _from_toml(path: Path) -> dict[str, Any]:
     """The `[settings]` table of a bookwise.toml in the working folder."""
     if not path.is_file():
         return {}
-    import tomllib  # loads in 3 ms
-
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")).get(TOML_TABLE, {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -16,6 +16,7 @@ from bookwise.domain.search import SEARCH_LIMIT_MAX
 from bookwise.operations.ask import AskBook, open_asking, with_engine
 from bookwise.operations.handover import hand_over
 from bookwise.schemas.answers import AnswerSummary, summarize_answer
+from bookwise.schemas.ask import AgentResponse
 from bookwise.settings import Settings
 
 EngineOption = Annotated[EngineName | None, typer.Option(help="Answer engine (default: the configured one).")]
@@ -61,8 +62,6 @@ def ask(  # noqa: PLR0913 - one parameter per option
         if writer is not None:
             anyio.run(followed, _events_of(answer), writer)
     if writer is None:
-        from bookwise.schemas.ask import AgentResponse  # builds pydantic models: 20 ms, only with --json
-
         response = AgentResponse.of(answer, query=question, min_relevance=settings.min_relevance_score, module=module)
         print_json(response.model_dump(mode="json"))
     else:

@@ -7,6 +7,7 @@ from typing import Annotated, Protocol
 
 import typer
 
+from bookwise.cli.evaluation_view import TextView
 from bookwise.cli.exit_codes import OK, SOME_FAILED
 from bookwise.cli.output import BookOption, JsonFlag, execute, print_json
 from bookwise.domain.answers import EngineName
@@ -95,7 +96,7 @@ class EvaluationView(Protocol):
 
 
 class JsonView:
-    """One JSON document; rich is not loaded."""
+    """One JSON document."""
 
     def progress(self, title: str) -> AbstractContextManager[OnProgress]:
         return nullcontext(lambda done, total: None)
@@ -108,11 +109,7 @@ class JsonView:
 
 
 def _view(*, as_json: bool) -> EvaluationView:
-    if as_json:
-        return JsonView()
-    from bookwise.cli.evaluation_view import TextView  # loads rich: 0.05 s
-
-    return TextView()
+    return JsonView() if as_json else TextView()
 
 
 def _checked_min_useful(min_useful: float | None, run: Evaluation) -> float | None:
