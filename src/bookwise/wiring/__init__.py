@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from bookwise.answering.ask import AskKit
-    from bookwise.ingestion.pipeline import IngestionKit
+    from bookwise.ingestion.stages import IngestionKit
     from bookwise.ports import (
         Catalog,
         CatalogReader,
@@ -69,7 +69,7 @@ class App:
 
     @property
     def ingestion_kit(self) -> IngestionKit:
-        from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers: 0.3 s, which a search does not need
+        from bookwise.ingestion.stages import IngestionKit  # loads the parsers: 0.3 s, which a search does not need
 
         return IngestionKit(
             embedder=self.embedder,
