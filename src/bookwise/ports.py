@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:  # a search should not load the types of jobs, threads and keys
     from collections.abc import AsyncIterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from datetime import datetime
 
     from bookwise.domain.access import ApiKey, ApiRole
@@ -179,6 +180,25 @@ class JobStore(Protocol):
 
     async def interrupt_running(self) -> int:
         """Marks all orphaned jobs as failed; returns their number."""
+
+
+class JobQueue(Protocol):
+    """Runs ingestion jobs in the background, in this process or in workers. A book has one open job at a time.
+
+    A job that its process left behind is resumed. A process that stops three times in the same place ends the job.
+    """
+
+    async def ingest(self, source: str, book_id: str, mode: IngestionMode, *, pull: bool = False) -> IngestionJob:
+        """Opens a job. `pull`: update the source to the head of its branch first. Raises `JobAlreadyRunning`."""
+
+    async def repeat(self, book_id: str) -> IngestionJob | None:
+        """The open job of the book, which is ingested once more after it; None when there is no open job."""
+
+    async def cancel(self, job_id: int) -> IngestionJob:
+        """Ends an open job as failed with "cancelled". Lessons published before stay. No job repeats it."""
+
+    def pause_opening(self, book_id: str) -> AbstractAsyncContextManager[None]:
+        """No job of the book opens inside the block."""
 
 
 class ThreadStore(Protocol):

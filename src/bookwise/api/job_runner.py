@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 
 from bookwise.adapters.git import WorkTrees
 from bookwise.domain.errors import BookwiseError, Conflict, InvalidInput, JobAlreadyRunning, SourceNotFound
-from bookwise.domain.jobs import Changes, IngestionJob, IngestionMode, UnreadableFile
+from bookwise.domain.jobs import CANCELLED, TRIES_MAX, Changes, IngestionJob, IngestionMode, UnreadableFile
 from bookwise.ingestion.discover import Discovery, discover
 from bookwise.ingestion.pipeline import failure, open_job, run_job
 from bookwise.ingestion.plan import changes
@@ -22,11 +22,9 @@ from bookwise.settings import foreign_environment
 from bookwise.wiring import App, local_copy
 
 JOBS_AT_ONCE = 2
-ATTEMPTS_MAX = 3
 DELIVERIES_REMEMBERED = 1_000
-CANCELLED = "cancelled"
 LOST = "Interrupted: the end of the job could not be stored. Start the ingestion again to continue."
-POISON = f"poison: the service stopped during this job {ATTEMPTS_MAX} times. See its log for the reason."
+POISON = f"poison: the service stopped during this job {TRIES_MAX} times. See its log for the reason."
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +86,7 @@ class JobRunner:
                 self._pulling.add(job.job_id)  # it may come from a push, which must not be lost
             if job.status == "queued":
                 self._begin(job)
-            elif job.attempt < ATTEMPTS_MAX:
+            elif job.attempt < TRIES_MAX:
                 self._begin(await self._app.jobs.requeue(job.job_id))
             else:
                 logger.error("ingestion.poison", extra={"job_id": job.job_id})

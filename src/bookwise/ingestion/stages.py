@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from bookwise.domain.books import Book, Chunk, EmbeddedChunk, LessonFile
 from bookwise.domain.errors import BadLesson, EmbedderUnavailable, NotFound
-from bookwise.domain.jobs import IngestionJob, LessonOutcome, LessonRecord, UnreadableFile
+from bookwise.domain.jobs import IngestionJob, LessonOutcome, LessonRecord, UnreadableFile, count_outcomes
 from bookwise.ingestion.chunk import ChunkOptions, chunk, lesson_id
 from bookwise.ingestion.discover import Discovery
 from bookwise.ingestion.embed import Memory, embed
@@ -161,16 +161,7 @@ def withdrawn_outcome(record: LessonRecord) -> LessonOutcome:
 
 def counters_with(job: IngestionJob, outcome: LessonOutcome) -> IngestionJob:
     """The job with this outcome counted."""
-    failed = outcome.status == "failed"
-    return replace(
-        job,
-        files_processed=job.files_processed + (outcome.status == "published"),
-        files_skipped=job.files_skipped + (failed or outcome.status == "unchanged"),
-        files_failed=job.files_failed + failed,
-        files_withdrawn=job.files_withdrawn + (outcome.status == "withdrawn"),
-        chunks_created=job.chunks_created + outcome.chunks_created,
-        chunks_deleted=job.chunks_deleted + outcome.chunks_deleted,
-    )
+    return replace(job, **{name: getattr(job, name) + count for name, count in count_outcomes([outcome]).items()})
 
 
 def memory_of(job: IngestionJob) -> Memory:

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from bookwise.api.job_runner import ATTEMPTS_MAX, JOBS_AT_ONCE, Deliveries, JobRunner, open_job_runner
+from bookwise.api.job_runner import JOBS_AT_ONCE, Deliveries, JobRunner, open_job_runner
 from bookwise.domain.errors import (
     EmbedderMismatch,
     InvalidInput,
@@ -18,7 +18,7 @@ from bookwise.domain.errors import (
     SourceNotFound,
     StoreUnavailable,
 )
-from bookwise.domain.jobs import IngestionJob, LessonRecord
+from bookwise.domain.jobs import TRIES_MAX, IngestionJob, LessonRecord
 from bookwise.ingestion.doctor import examine
 from bookwise.wiring import App
 from tests.support.apps import found, hashing_app, ingested, write_book
@@ -320,12 +320,12 @@ async def crashed(app: App, book_id: str, source: Path, attempts: int) -> Ingest
 
 
 async def test_a_job_that_broke_off_too_often_fails_as_poison_and_the_others_go_on(app: App, tmp_path: Path) -> None:
-    poison = await crashed(app, "poison", tmp_path / "book", ATTEMPTS_MAX)
+    poison = await crashed(app, "poison", tmp_path / "book", TRIES_MAX)
     crashed_once = await crashed(app, "book", tmp_path / "book", 1)
     waiting = await app.jobs.open("waiting", "incremental", str(tmp_path / "book"))
     async with open_job_runner(app):
         failed = await app.jobs.job(poison.job_id)
-        assert (failed.status, failed.attempt) == ("failed", ATTEMPTS_MAX)
+        assert (failed.status, failed.attempt) == ("failed", TRIES_MAX)
         assert (failed.error_message or "").startswith("poison: ")
         again = await ended(app, crashed_once.job_id)
         assert (again.status, again.attempt) == ("completed", 2)
@@ -333,10 +333,10 @@ async def test_a_job_that_broke_off_too_often_fails_as_poison_and_the_others_go_
 
 
 async def test_a_job_that_never_lets_the_service_live_is_tried_no_more_than_so_often(app: App, tmp_path: Path) -> None:
-    job = await crashed(app, "book", tmp_path / "book", ATTEMPTS_MAX - 1)
+    job = await crashed(app, "book", tmp_path / "book", TRIES_MAX - 1)
     async with open_job_runner(app):
         again = await ended(app, job.job_id)
-    assert (again.status, again.attempt) == ("completed", ATTEMPTS_MAX), "the last attempt is made, too"
+    assert (again.status, again.attempt) == ("completed", TRIES_MAX), "the last attempt is made, too"
 
 
 async def test_a_bug_in_one_job_is_written_into_it_and_the_next_one_runs(
