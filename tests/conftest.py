@@ -26,8 +26,14 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slow ones first: at the end, no worker waits for another one's longest test."""
+    """The slow ones first: at the end, no worker waits for another one's longest test. Those that need a server are
+    left out, with the reason, where none is named."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    if not os.environ.get("BOOKWISE_TEST_QDRANT_URL"):
+        skip = pytest.mark.skip(reason="needs a Qdrant server: make live QDRANT_URL=http://localhost:6333")
+        for item in items:
+            if item.get_closest_marker("live"):
+                item.add_marker(skip)
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """What the port `LessonIndex` promises, checked for every backend."""
 
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -8,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bookwise.adapters.qdrant.embedded import open_index
 from bookwise.domain.books import Audience, Chunk
 from bookwise.domain.search import Filter
 from bookwise.ports import LessonIndex
 from tests.support.builders import chunks, embedded
+from tests.support.index_backends import BACKENDS, IndexBackend, index_backend
 
 pytestmark = pytest.mark.anyio
 
@@ -23,8 +22,14 @@ TEXT = "A topic carries messages from publishers to subscribers."
 OTHER = "A service answers one request with one response."
 
 
-@pytest.fixture(params=["qdrant-embedded"])
-async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
+@pytest.fixture(params=BACKENDS)
+async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[IndexBackend]:
+    async with index_backend(request.param, tmp_path, size=2) as backend:
+        yield backend
+
+
+@pytest.fixture
+async def reopen(backend: IndexBackend) -> AsyncIterator[Open]:
     """A function that opens the index, after closing it if it is open."""
     async with AsyncExitStack() as stack:
         opened = AsyncExitStack()
@@ -32,7 +37,7 @@ async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
         async def open_again() -> LessonIndex:
             await opened.aclose()
-            return await opened.enter_async_context(open_index(tmp_path / "index", size=2))
+            return await opened.enter_async_context(backend.open())
 
         yield open_again
 
@@ -252,9 +257,9 @@ async def test_what_was_removed_is_gone_after_reopening(reopen: Open) -> None:
     assert await texts(index, EAST) == [OTHER]
 
 
-async def test_an_index_rebuilt_from_nothing_has_another_id(reopen: Open, tmp_path: Path) -> None:
+async def test_an_index_rebuilt_from_nothing_has_another_id(reopen: Open, backend: IndexBackend) -> None:
     identity = (await reopen()).id
-    shutil.rmtree(tmp_path / "index")
+    await backend.destroy()
     assert (await reopen()).id != identity
 
 

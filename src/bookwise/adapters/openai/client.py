@@ -15,7 +15,7 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 from pydantic import SecretStr
 
-from bookwise.adapters.embedders.service import backoff
+from bookwise.adapters.backoff import backoff
 from bookwise.adapters.embedders.service_settings import service_url
 from bookwise.adapters.openai.breaker import Breaker, Outcome
 from bookwise.adapters.openai.failures import (
