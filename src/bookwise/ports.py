@@ -188,14 +188,19 @@ class JobQueue(Protocol):
     A job that its process left behind is resumed. A process that stops three times in the same place ends the job.
     """
 
-    async def ingest(self, source: str, book_id: str, mode: IngestionMode, *, pull: bool = False) -> IngestionJob:
-        """Opens a job. `pull`: update the source to the head of its branch first. Raises `JobAlreadyRunning`."""
+    async def trigger(self, book_id: str, mode: IngestionMode = "incremental") -> IngestionJob:
+        """Opens a job for a known book, from its own source. Raises `JobAlreadyRunning` and `NotFound`."""
 
-    async def repeat(self, book_id: str) -> IngestionJob | None:
-        """The open job of the book, which is ingested once more after it; None when there is no open job."""
+    async def ingest(self, source: str, book_id: str, mode: IngestionMode) -> IngestionJob:
+        """Opens a job for a known or a new book, from this source. Raises `JobAlreadyRunning`."""
+
+    async def trigger_latest(self, book_id: str) -> IngestionJob:
+        """Ingests the head of the branch. While the book has an open job, returns that job and ingests the book once
+        more after it."""
 
     async def cancel(self, job_id: int) -> IngestionJob:
-        """Ends an open job as failed with "cancelled". Lessons published before stay. No job repeats it."""
+        """Stops a job after the lessons it is publishing, which stay published. The job fails with "cancelled" and is
+        not repeated. A job that has ended does not change."""
 
     def pause_opening(self, book_id: str) -> AbstractAsyncContextManager[None]:
         """No job of the book opens inside the block."""

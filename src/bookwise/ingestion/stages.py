@@ -9,7 +9,14 @@ import anyio.to_thread
 
 from bookwise.domain.books import Book, Chunk, EmbeddedChunk, LessonFile
 from bookwise.domain.errors import BadLesson, EmbedderUnavailable, NotFound
-from bookwise.domain.jobs import IngestionJob, LessonOutcome, LessonRecord, UnreadableFile, count_outcomes
+from bookwise.domain.jobs import (
+    IngestionJob,
+    IngestionMode,
+    LessonOutcome,
+    LessonRecord,
+    UnreadableFile,
+    count_outcomes,
+)
 from bookwise.ingestion.chunk import ChunkOptions, chunk, lesson_id
 from bookwise.ingestion.discover import Discovery
 from bookwise.ingestion.embed import Memory, embed
@@ -174,6 +181,13 @@ async def find_book(book_id: str, catalog: Catalog) -> Book | None:
         return await catalog.book(book_id)
     except NotFound:
         return None
+
+
+async def require_same_embedder(book_id: str, mode: IngestionMode, kit: IngestionKit) -> None:
+    """Raises `EmbedderMismatch` when the book was indexed with another embedder (except in mode `recreate`)."""
+    book = await find_book(book_id, kit.catalog)
+    if book is not None and mode != "recreate":
+        book.require_embedder(kit.embedder.facts)
 
 
 def book_after(job: IngestionJob, discovery: Discovery, kit: IngestionKit, known_book: Book | None) -> Book:

@@ -27,10 +27,10 @@ class StepStore(Protocol):
         """A queued job with its step `plan`. Raises `JobAlreadyRunning` while the book has an open job."""
 
     async def repeat(self, book_id: str) -> IngestionJob | None:
-        """As `JobQueue.repeat`."""
+        """The open job of the book, which is ingested once more after it; None when there is none."""
 
     async def cancel(self, job_id: int) -> IngestionJob:
-        """As `JobQueue.cancel`. A job that has ended does not change."""
+        """As `JobQueue.cancel`."""
 
     def pause_opening(self, book_id: str) -> AbstractAsyncContextManager[None]:
         """As `JobQueue.pause_opening`."""

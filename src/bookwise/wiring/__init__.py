@@ -18,7 +18,7 @@ from bookwise.adapters.collection_guard import CollectionGuard, GuardedCatalogRe
 from bookwise.adapters.data_folder import lock_data_folder
 from bookwise.adapters.embedders.hashing import HashingEmbedder
 from bookwise.adapters.qdrant.collections import collections_of, index_ids, index_name
-from bookwise.adapters.sql.address import sqlite_url
+from bookwise.adapters.sql.address import parse_address, sqlite_url
 from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
 from bookwise.domain.errors import DataFolderBusy, Misconfigured
 from bookwise.retrieval.search import SearchKit
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from bookwise.answering.ask import AskKit
     from bookwise.ingestion.stages import IngestionKit
+    from bookwise.ingestion.step_store import StepStore
     from bookwise.ports import (
         Catalog,
         CatalogReader,
@@ -62,6 +63,7 @@ class App:
     keys: KeyStore
     responses: ResponseStore
     journal: Journal
+    steps: StepStore | None = None  #: of jobs that workers share; None: this process runs its jobs itself
 
     @property
     def search_kit(self) -> SearchKit:
@@ -88,7 +90,7 @@ async def open_app(
     index: LessonIndex | None = None,
     take_over_jobs: bool = False,
 ) -> AsyncIterator[App]:
-    """Locks the data folder and opens everything in it.
+    """Locks the data folder and opens everything in it. With shared servers there is nothing to lock.
 
     `embedder` and `index` replace the configured ones; the caller closes them. Jobs that an earlier process left
     queued or running are marked as failed, unless `take_over_jobs` is set. Raises `DataFolderBusy` while another
@@ -96,15 +98,17 @@ async def open_app(
     """
     from bookwise.wiring.stores import open_stores  # loads SQLAlchemy: 0.2 s
 
+    shared = is_shared(settings)
     async with AsyncExitStack() as stack:
-        stack.enter_context(lock_data_folder(settings.data_dir))
+        if not shared:
+            stack.enter_context(lock_data_folder(settings.data_dir))
         if embedder is None:
             embedder = await stack.enter_async_context(open_embedder(settings))
         if index is None:
             index = await stack.enter_async_context(_open_index(settings, embedder))
         stores = await stack.enter_async_context(open_stores(database_url(settings)))
         jobs = stores.jobs(index.id)
-        if not take_over_jobs:
+        if not take_over_jobs and not shared:  # shared jobs are resumed by the workers
             await jobs.interrupt_running()
         yield App(
             settings=settings,
@@ -121,6 +125,7 @@ async def open_app(
             keys=stores.keys(),
             responses=stores.responses(),
             journal=stores.journal(),
+            steps=await stores.steps(index.id) if shared else None,
         )
 
 
@@ -222,6 +227,11 @@ def _guard(settings: Settings, embedder: Embedder, open_catalog: Callable[[str],
 
 def _sqlite_reader(settings: Settings, index_id: str) -> SqliteCatalogReader:
     return SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index_id)
+
+
+def is_shared(settings: Settings) -> bool:
+    """Whether database and index are servers, so that several processes may use the same data."""
+    return settings.qdrant_url is not None and parse_address(database_url(settings)).kind == "postgresql"
 
 
 def database_url(settings: Settings) -> str:

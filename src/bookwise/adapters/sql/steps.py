@@ -4,6 +4,7 @@ A step is queued for the workers in the transaction that creates it. Every trans
 steps, so that two of them cannot block each other.
 """
 
+import hashlib
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -65,8 +66,8 @@ _EPOCH = func.extract("epoch", func.clock_timestamp())
 
 
 def queue_of(holder: str) -> str:
-    """The queue for the workers of one index."""
-    return f"bookwise {holder}"[:128]
+    """The queue for the workers of one index. Names of notifications have at most 63 bytes, the library's included."""
+    return f"bookwise-{hashlib.sha256(holder.encode()).hexdigest()[:16]}"
 
 
 class SqlSteps:
@@ -187,36 +188,32 @@ class SqlSteps:
         if job is None:
             return None
         is_free = or_(job_steps.c.claimed_until.is_(None), job_steps.c.claimed_until < func.clock_timestamp())
-        statement = (
-            update(job_steps)
-            .where(job_steps.c.step_id == step_id, is_free)
-            .values(
-                token=job_steps.c.token + 1,
-                failures=job_steps.c.failures + 1,  # taken back when the step ends well
-                claimed_until=_in_seconds(lease_seconds),
-            )
-            .returning(job_steps)
-        )
-        row = connection.execute(statement).first()
+        query = select(job_steps).where(job_steps.c.step_id == step_id, is_free).with_for_update()
+        row = connection.execute(query).first()
         if row is None:
             return None
-        failures = row.failures - 1
+        values = {
+            "token": row.token + 1,
+            "failures": row.failures + 1,  # taken back when the step ends well
+            "claimed_until": _in_seconds(lease_seconds),
+        }
+        connection.execute(update(job_steps).where(job_steps.c.step_id == step_id).values(values))
         change = {"started_at": func.coalesce(jobs.c.started_at, self._clock()), "status": "running"}
-        if failures:
+        if row.claimed_until is not None:  # its worker has stopped
             change["attempt"] = jobs.c.attempt + 1
         started = connection.execute(
             update(jobs).where(jobs.c.job_id == job.job_id).values(change).returning(jobs)
         ).one()
-        if failures and not self._may_retry(connection, row, failures):
+        if row.failures and not self._may_retry(connection, row):
             return None
-        return JobStep(step_id=step_id, kind=row.kind, job=job_from(started), token=row.token, pull=started.pull)
+        return JobStep(step_id=step_id, kind=row.kind, job=job_from(started), token=row.token + 1, pull=started.pull)
 
-    def _may_retry(self, connection: Connection, row: Row[Any], failures: int) -> bool:
+    def _may_retry(self, connection: Connection, row: Row[Any]) -> bool:
         """Whether the step is run again as it is. If not, it is split into single lessons, or set aside."""
         if row.kind == "lessons" and self._count_lessons(connection, row.step_id) > 1:
-            self._split(connection, row, failures)
+            self._split(connection, row)
             return False
-        if failures < TRIES_MAX:
+        if row.failures < TRIES_MAX:
             return True
         if row.kind == "lessons":
             [lesson] = connection.execute(select(job_lessons).where(job_lessons.c.step_id == row.step_id)).all()
@@ -231,10 +228,10 @@ class SqlSteps:
         query = select(func.count()).select_from(job_lessons).where(job_lessons.c.step_id == step_id)
         return connection.execute(query).scalar_one()
 
-    def _split(self, connection: Connection, row: Row[Any], failures: int) -> None:
+    def _split(self, connection: Connection, row: Row[Any]) -> None:
         numbers = connection.execute(select(job_lessons.c.number).where(job_lessons.c.step_id == row.step_id)).scalars()
         for number in numbers.all():
-            step_id = self._add_step(connection, row.job_id, "lessons", number=row.number, failures=failures)
+            step_id = self._add_step(connection, row.job_id, "lessons", number=row.number, failures=row.failures)
             one = (job_lessons.c.step_id == row.step_id) & (job_lessons.c.number == number)
             connection.execute(update(job_lessons).where(one).values(step_id=step_id))
         connection.execute(delete(job_steps).where(job_steps.c.step_id == row.step_id))
