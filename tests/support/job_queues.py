@@ -112,4 +112,4 @@ async def job_when(app: App, job_id: int, fits: Callable[[IngestionJob], bool], 
 
 
 async def job_ended(app: App, job_id: int) -> IngestionJob:
-    return await job_when(app, job_id, lambda job: job.completed_at is not None)
+    return await job_when(app, job_id, lambda job: job.completed_at is not None, seconds=90)
