@@ -256,7 +256,9 @@ async def test_a_step_that_is_handed_back_is_queued_and_counts_as_no_failure(ste
 
 async def test_a_batch_whose_worker_died_is_split_and_its_poison_is_set_aside(steps: SqlSteps) -> None:
     [step_id] = await planned(steps, ["good.md", "poison.md", "fine.md"])
+    assert not await steps.is_suspect(step_id)
     await claimed(steps, step_id, lease_seconds=0)
+    assert await steps.is_suspect(step_id)
     assert await steps.claim(step_id, lease_seconds=60) is None, "it is split"
     single = [each for each in await queued(steps) if each > step_id]
     by_name = {(await steps.lessons(await claimed(steps, each, 0)))[0].file.source_file: each for each in single}

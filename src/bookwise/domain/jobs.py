@@ -107,7 +107,7 @@ class IngestionJob:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     error_message: str | None = None
-    attempt: int = 1  #: grows by one each time the process stops during the job
+    attempt: int = 1  #: grows by one each time the process stops during the job, or during one of its steps
 
     @property
     def duration_seconds(self) -> int | None:

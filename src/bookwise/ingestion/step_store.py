@@ -35,6 +35,10 @@ class StepStore(Protocol):
     def pause_opening(self, book_id: str) -> AbstractAsyncContextManager[None]:
         """As `JobQueue.pause_opening`."""
 
+    async def is_suspect(self, step_id: int) -> bool:
+        """Whether a worker has died or timed out during the step. It must then run alone in its process: what runs
+        beside it would count as a suspect too."""
+
     async def claim(self, step_id: int, *, lease_seconds: float) -> JobStep | None:
         """The step, reserved until the lease ends. None when there is nothing to do: it is done, or another claim holds
         it. A batch whose worker has died is split into single lessons instead; a lesson or job that did it three

@@ -3,7 +3,7 @@
 import logging
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -31,8 +31,9 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerLimits:
-    """Times of a worker, in seconds."""
+    """How much a worker does at a time, and for how long."""
 
+    concurrency: int  #: steps at a time
     lease_seconds: float  #: after which a step of a silent worker is taken over
     batch_seconds: float  #: longest time for one batch of lessons
 
@@ -61,28 +62,37 @@ class StepWorker:
         self._on_report = on_report
         self._tasks = tasks
         self._sources = Sources(app)
+        self._slots = anyio.Semaphore(limits.concurrency)
+        self._taking_all_slots = anyio.Lock()
         self.timed_out = anyio.Event()  #: set when a batch was abandoned; its thread may still be running
 
     async def run(self, step_id: int) -> None:
         """Claims the step and runs it. An error ends the job, or the step is run again; it is never raised."""
         try:
-            step = await self._steps.claim(step_id, lease_seconds=self._limits.lease_seconds)
+            slots = self._limits.concurrency if await self._steps.is_suspect(step_id) else 1
+            async with self._taking(slots):
+                await self._claim_and_run(step_id)
         except BookwiseError as error:  # the step stays free, and is queued again
             logger.warning("worker.no-claim", extra={"step_id": step_id, "code": error.code})
-            return
+
+    @asynccontextmanager
+    async def _taking(self, slots: int) -> AsyncIterator[None]:
+        """Takes one slot or all of them. Whatever runs when the process dies counts as the reason for it."""
+        async with AsyncExitStack() as taken:
+            if slots > 1:
+                await taken.enter_async_context(self._taking_all_slots)
+            for _ in range(slots):
+                await taken.enter_async_context(self._slots)
+            yield
+
+    async def _claim_and_run(self, step_id: int) -> None:
+        step = await self._steps.claim(step_id, lease_seconds=self._limits.lease_seconds)
         if step is None:
             return
         began = time.monotonic()
-        result, outcomes, error_message = await self._run(step)
-        self._on_report(
-            StepReport(
-                step=step,
-                result=result,
-                outcomes=tuple(outcomes),
-                error=error_message,
-                seconds=time.monotonic() - began,
-            )
-        )
+        result, outcomes, error = await self._run(step)
+        seconds = time.monotonic() - began
+        self._on_report(StepReport(step=step, result=result, outcomes=tuple(outcomes), error=error, seconds=seconds))
 
     async def enqueue_free_steps(self) -> None:
         """Queues, again and again, what a dead worker or a lost message has left behind."""
@@ -179,7 +189,11 @@ async def run_worker(
     """Runs steps of jobs until `stopping` is set. Returns whether the process should be replaced by a new one: a thread
     that reads a lesson cannot be stopped, so after a timeout it may go on for ever."""
     settings = app.settings
-    limits = WorkerLimits(lease_seconds=settings.worker_lease_seconds, batch_seconds=settings.worker_batch_seconds)
+    limits = WorkerLimits(
+        concurrency=concurrency,
+        lease_seconds=settings.worker_lease_seconds,
+        batch_seconds=settings.worker_batch_seconds,
+    )
     options = QueueOptions(
         queue=queue_of(app.index.id),
         concurrency=concurrency,

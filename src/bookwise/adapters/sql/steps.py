@@ -101,6 +101,10 @@ class SqlSteps:
             resume = delete(facts).where(facts.c.key == _pause_key(book_id))
             await self._database.write(lambda connection: connection.execute(resume))
 
+    async def is_suspect(self, step_id: int) -> bool:
+        query = select(job_steps.c.failures > 0).where(job_steps.c.step_id == step_id)
+        return bool(await self._database.read(lambda connection: connection.execute(query).scalar()))
+
     async def claim(self, step_id: int, *, lease_seconds: float) -> JobStep | None:
         return await self._database.write(self._claim, step_id, lease_seconds)
 
