@@ -104,6 +104,6 @@ async def check_answer(replicas: Replicas, lesson: int) -> None:
     answer: dict[str, Any] = response.json()
     assert answer["outcome"] == "answered", answer
     assert set(TOKEN.findall(answer["response"])) == {token}
-    assert {source["source_file"] for source in answer["sources"]} == {f"lesson-{lesson:03}.md"}
+    assert {source["page_title"] for source in answer["sources"]} == {f"Valve {token}"}
     stored = (await replicas.request("GET", f"/session/{question['session_id']}")).json()
     assert [message["content"] for message in stored["messages"]] == [question["message"], answer["response"]]

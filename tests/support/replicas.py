@@ -29,7 +29,7 @@ class Service:
     async def start(self) -> None:
         log = self._start_process()
         with anyio.fail_after(90):
-            while not (found := re.search(r"listens on (http://\S+)\n", log.read_text())):
+            while not (found := re.search(r"listens on (http://\S+)\n", log.read_text())):  # noqa: ASYNC110
                 await anyio.sleep(0.05)
         self.url = found[1]
 
