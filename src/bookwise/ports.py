@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:  # a search should not load the types of jobs, threads and keys
     from collections.abc import AsyncIterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from datetime import datetime
 
     from bookwise.domain.access import ApiKey, ApiRole
@@ -179,6 +180,30 @@ class JobStore(Protocol):
 
     async def interrupt_running(self) -> int:
         """Marks all orphaned jobs as failed; returns their number."""
+
+
+class JobQueue(Protocol):
+    """Runs ingestion jobs in the background, in this process or in workers. A book has one open job at a time.
+
+    A job that its process left behind is resumed. A process that stops three times in the same place ends the job.
+    """
+
+    async def trigger(self, book_id: str, mode: IngestionMode = "incremental") -> IngestionJob:
+        """Opens a job for a known book, from its own source. Raises `JobAlreadyRunning` and `NotFound`."""
+
+    async def ingest(self, source: str, book_id: str, mode: IngestionMode) -> IngestionJob:
+        """Opens a job for a known or a new book, from this source. Raises `JobAlreadyRunning`."""
+
+    async def trigger_latest(self, book_id: str) -> IngestionJob:
+        """Ingests the head of the branch. While the book has an open job, returns that job and ingests the book once
+        more after it."""
+
+    async def cancel(self, job_id: int) -> IngestionJob:
+        """Stops a job after the lessons it is publishing, which stay published. The job fails with "cancelled" and is
+        not repeated. A job that has ended does not change."""
+
+    def pause_opening(self, book_id: str) -> AbstractAsyncContextManager[None]:
+        """No job of the book opens inside the block."""
 
 
 class ThreadStore(Protocol):

@@ -105,6 +105,12 @@ class Settings:
     cors_origins: tuple[str, ...] = _setting(
         (), "Origins whose pages may call the service, such as https://book.example; comma-separated.", check=_origins
     )
+    worker_lease_seconds: float = _setting(
+        30.0, "Time after which another worker takes over the work of one that does not respond.", ge=1, le=3600
+    )
+    worker_batch_seconds: float = _setting(
+        300.0, "Longest time for one batch of lessons in `bookwise worker`.", ge=1, le=86_400
+    )
     body_limit_bytes: int = _setting(512 * 1024, "Maximum size of a request body.", ge=1024, le=64 * 1024 * 1024)
 
     otel_endpoint: str | None = _unprefixed_setting(

@@ -1,7 +1,5 @@
 """Runs the service on a port until a signal stops it."""
 
-import json
-import logging
 import signal
 import socket
 import sys
@@ -12,6 +10,7 @@ from fastapi import FastAPI
 
 from bookwise import __version__
 from bookwise.adapters.data_folder import RunningService, write_service_address
+from bookwise.adapters.json_log import log_to_stderr
 from bookwise.api.app import create_app
 from bookwise.api.problems import request_id
 from bookwise.api.state import ServiceState
@@ -23,12 +22,10 @@ LOCAL_HOSTS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  #: the address that loc
 
 OPEN = "No API key exists: the service listens on this machine only, and every local user has full access."
 
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-
 
 async def serve(settings: Settings) -> None:
     """Serves until a signal. Streams get a moment to finish."""
-    _log_to_stderr()
+    log_to_stderr(lambda: {"request_id": request_id.get()})
     app = create_app(settings, open_to_anyone=None)
     with bound(settings.host, settings.port) as listening:
         # Not uvicorn's lifespan: an error at start must reach the user unchanged.
@@ -92,27 +89,3 @@ def bound(host: str, port: int) -> socket.socket:
             f"The service cannot listen on {host}, port {port}: {error.strerror or error}.",
             advice="Stop the program that uses the port, or choose another with --host and --port.",
         ) from None
-
-
-class OneLine(logging.Formatter):
-    """A log record as one line of JSON, with the id of its request."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        facts = {name: value for name, value in vars(record).items() if name not in _STANDARD}
-        fields = {
-            "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
-            "level": record.levelname.lower(),
-            "logger": record.name,
-            "message": record.getMessage(),
-            "request_id": request_id.get(),
-            **facts,
-            "error": self.formatException(record.exc_info) if record.exc_info else "",
-        }
-        return json.dumps({name: value for name, value in fields.items() if value != ""}, default=str)
-
-
-def _log_to_stderr() -> None:
-    handler = logging.StreamHandler()
-    handler.setFormatter(OneLine())
-    logging.basicConfig(level=logging.WARNING, handlers=[handler])
-    logging.getLogger("bookwise").setLevel(logging.INFO)

@@ -11,11 +11,12 @@ from fastapi import Request
 
 from bookwise.answering.ask import AskKit
 from bookwise.api.auth.auth_throttle import AuthThrottle
-from bookwise.api.job_runner import JobRunner, open_job_runner
+from bookwise.api.deliveries import Deliveries
+from bookwise.api.job_runner import open_job_queue
 from bookwise.api.metrics import Metrics
 from bookwise.api.telemetry import Telemetry, open_telemetry
 from bookwise.domain.errors import Misconfigured
-from bookwise.ports import Embedder, KeyStore
+from bookwise.ports import Embedder, JobQueue, KeyStore
 from bookwise.settings import Settings
 from bookwise.wiring import App, open_answers, open_app
 
@@ -27,10 +28,11 @@ class ServiceState:
     settings: Settings
     app: App
     kit: AskKit
-    runner: JobRunner
+    runner: JobQueue
     open_to_anyone: bool  #: no key is needed until one is created; the service then listens on loopback only
     telemetry: Telemetry | None = None
     metrics: Metrics = field(default_factory=Metrics)
+    deliveries: Deliveries = field(default_factory=Deliveries)
     auth_throttle: AuthThrottle = field(default_factory=AuthThrottle)
     key_check_seconds: float = 5.0  #: how often a stream checks that its key is still valid
     operator_secret: str = field(
@@ -56,7 +58,7 @@ async def open_state(
         async with (
             open_answers(settings, app.search_kit) as kit,
             open_telemetry(settings, kit) as telemetry,
-            open_job_runner(app) as runner,
+            open_job_queue(app) as runner,
         ):
             yield ServiceState(
                 settings=settings, app=app, kit=kit, runner=runner, open_to_anyone=is_open, telemetry=telemetry

@@ -32,6 +32,7 @@ COMMANDS = {
     "keys": "keys",
     "mcp": "mcp",
     "serve": "serve",
+    "worker": "worker",
     "doctor": "doctor",
     "config": "config",
 }

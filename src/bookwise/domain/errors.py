@@ -10,6 +10,7 @@ BookwiseError
 ├── Conflict             wait, or ask the operator
 │   ├── DataFolderBusy     another process uses the data folder
 │   ├── JobAlreadyRunning  this book is being ingested
+│   ├── StepLost           another worker has taken this part of a job over, or the job has ended
 │   ├── EmbedderMismatch   the book was indexed with another embedder
 │   ├── CollectionMismatch the book was indexed in another collection
 │   ├── ThreadBusy         the thread's last question is still being answered
@@ -86,6 +87,10 @@ class DataFolderBusy(Conflict):
 
 class JobAlreadyRunning(Conflict):
     """Another job is ingesting the book."""
+
+
+class StepLost(Conflict):
+    """Another worker has taken this part of a job over, or the job has ended."""
 
 
 class EmbedderMismatch(Conflict):

@@ -83,7 +83,7 @@ class RemoveBook:
     """Removes a book and its chunks; its threads and jobs stay.
 
     Raises `NotFound` when there is no such book and `JobAlreadyRunning` while one of its jobs is queued or running.
-    A service must not open a job of the book meanwhile (`JobRunner.pause_opening`): the job could stage a revision
+    A service must not open a job of the book meanwhile (`JobQueue.pause_opening`): the job could stage a revision
     that the sweep is about to remove.
     """
 

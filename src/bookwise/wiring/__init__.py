@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from bookwise.answering.ask import AskKit
-    from bookwise.ingestion.pipeline import IngestionKit
+    from bookwise.ingestion.stages import IngestionKit
+    from bookwise.ingestion.step_store import StepStore
     from bookwise.ports import (
         Catalog,
         CatalogReader,
@@ -63,6 +64,7 @@ class App:
     keys: KeyStore
     responses: ResponseStore
     journal: Journal
+    steps: StepStore | None = None  #: of jobs that workers share; None: this process runs its jobs itself
 
     @property
     def search_kit(self) -> SearchKit:
@@ -70,7 +72,7 @@ class App:
 
     @property
     def ingestion_kit(self) -> IngestionKit:
-        from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers: 0.3 s, which a search does not need
+        from bookwise.ingestion.stages import IngestionKit  # loads the parsers: 0.3 s, which a search does not need
 
         return IngestionKit(
             embedder=self.embedder,
@@ -123,6 +125,7 @@ async def open_app(
             keys=stores.keys(),
             responses=stores.responses(),
             journal=stores.journal(),
+            steps=None if settings.needs_data_folder else await stores.steps(index.id),
         )
 
 

@@ -9,7 +9,9 @@ from bookwise.adapters.sql.database import open_database
 from bookwise.adapters.sql.guarded_catalog import GuardedCatalog
 from bookwise.adapters.sql.journal import SqlJournal
 from bookwise.adapters.sql.keys import SqlKeys
+from bookwise.adapters.sql.queue_tables import prepare_queue_tables
 from bookwise.adapters.sql.responses import SqlResponses
+from bookwise.adapters.sql.steps import SqlSteps
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.adapters.sql.vectors import SqlVectorCache
 from bookwise.ports import LessonIndex
@@ -33,6 +35,11 @@ class Stores(CatalogStores):
 
     def responses(self) -> SqlResponses:
         return SqlResponses(self.database)
+
+    async def steps(self, holder: str) -> SqlSteps:
+        """The steps of the jobs of the index `holder`, with the tables of the queue."""
+        await prepare_queue_tables(self.database)
+        return SqlSteps(self.database, holder=holder)
 
     def threads(self) -> SqlThreads:
         return SqlThreads(self.database)

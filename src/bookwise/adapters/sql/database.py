@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, Union
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar, Union
 
 import anyio
 from sqlalchemy import Connection, Table, exc
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Insertion: TypeAlias = Union["PostgresInsert", sqlite.Insert]
 
 _ATTEMPTS = 3
 # Small, important tables. Embeddings can be computed again; threads and questions grow with use, and a check reads the
@@ -66,7 +67,7 @@ class Database:
                     if attempts == _ATTEMPTS or not is_retryable(error):
                         raise
 
-    def insert_into(self, table: Table) -> Union["PostgresInsert", sqlite.Insert]:
+    def insert_into(self, table: Table) -> Insertion:
         """An INSERT statement that supports ON CONFLICT in the dialect of this database."""
         if self.address.kind == "postgresql":
             from sqlalchemy.dialects.postgresql import insert as postgres_insert  # loads the dialect: 30 ms

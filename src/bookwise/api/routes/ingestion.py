@@ -9,12 +9,12 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from bookwise.api.auth.access import Admin, require_book
 from bookwise.api.idempotency import IdempotentRoute
-from bookwise.api.job_runner import Difference
 from bookwise.api.problems import documented
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import Caller
 from bookwise.domain.errors import InvalidInput, NotFound, Unauthenticated
 from bookwise.domain.jobs import IngestionJob, IngestionMode, job_not_found
+from bookwise.operations.sources import Difference, preview_changes
 from bookwise.retrieval.select_book import select_book
 from bookwise.schemas.books import EXAMPLE_FILE, JOB_EXAMPLE, OUTCOME_EXAMPLE, IngestionJobReport, LessonReport
 from bookwise.schemas.wire import EXAMPLE_BOOK_ID, Shape, examples
@@ -202,7 +202,7 @@ async def changes(
 ) -> ChangesResponse:
     """Returns the lessons that an ingest would add, replace or remove now."""
     require_book(caller, book_id)
-    return ChangesResponse.of(book_id, await state_of(request).runner.changes(book_id))
+    return ChangesResponse.of(book_id, await preview_changes(book_id, state_of(request).app))
 
 
 @router.post(
@@ -235,7 +235,7 @@ async def github_webhook(
 async def _delivered(delivery_id: str, book_id: str | None, state: ServiceState, response: Response) -> WebhookReceipt:
     if not 0 < len(delivery_id) <= DELIVERY_ID_MAX:
         raise InvalidInput("X-GitHub-Delivery is missing or too long.", advice="Send the header that GitHub sends.")
-    deliveries = state.runner.deliveries
+    deliveries = state.deliveries
     if not deliveries.is_new(delivery_id):
         response.status_code = 200
         return WebhookReceipt(outcome="duplicate")

@@ -28,7 +28,16 @@ from tests.support.processes import child
 pytestmark = pytest.mark.anyio
 
 FIRST_TABLES = ("job_outcomes", "jobs", "lessons", "books", "facts")
-LATER_TABLES = ("kept_responses", "asked_questions", "api_keys", "archived_messages", "conversation_threads")
+LATER_TABLES = (
+    "job_lessons",
+    "job_steps",
+    "job_plans",
+    "kept_responses",
+    "asked_questions",
+    "api_keys",
+    "archived_messages",
+    "conversation_threads",
+)
 
 
 def test_the_known_versions_are_those_of_the_migration_scripts() -> None:
