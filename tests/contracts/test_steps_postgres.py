@@ -11,7 +11,8 @@ from bookwise.adapters.sql.catalog import SqlCatalog
 from bookwise.adapters.sql.database import Database, open_database
 from bookwise.adapters.sql.jobs import SqlJobs
 from bookwise.adapters.sql.queue_tables import prepare_queue_tables
-from bookwise.adapters.sql.steps import SqlSteps, queue_of
+from bookwise.adapters.sql.step_messages import queue_of
+from bookwise.adapters.sql.steps import SqlSteps
 from bookwise.domain.books import Audience, Book, Calibration, LessonFile, LessonPosition, Module
 from bookwise.domain.errors import Conflict, JobAlreadyRunning, NotFound, StepLost
 from bookwise.domain.jobs import TRIES_MAX, JobPlan, JobStep, LessonOutcome, LessonRecord, PlannedLesson

@@ -9,6 +9,7 @@ from typing import Protocol
 import anyio
 from pydantic import SecretStr
 
+from bookwise.adapters.sql.queue_tables import prepare_queue_tables
 from bookwise.adapters.sql.steps import SqlSteps
 from bookwise.api.job_runner import open_job_runner
 from bookwise.domain.jobs import IngestionJob
@@ -98,7 +99,8 @@ async def in_workers(data: Path, url: str) -> AsyncIterator[InWorkers]:
         data_dir=data, embedder="hashing", database_url=SecretStr(url), worker_lease_seconds=LEASE_SECONDS
     )
     async with open_app(settings, take_over_jobs=True) as app, open_stores(url) as stores:
-        steps = await stores.steps(app.index.id)
+        await prepare_queue_tables(stores.database)
+        steps = SqlSteps(stores.database, holder=app.index.id)
         yield InWorkers(app=replace(app, embedder=embedder), embedder=embedder, steps=steps)
 
 

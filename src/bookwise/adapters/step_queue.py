@@ -19,7 +19,7 @@ from procrastinate.manager import JobManager
 from procrastinate.worker import Worker
 
 from bookwise.adapters.sql.address import parse_address
-from bookwise.adapters.sql.steps import STEP_TASK
+from bookwise.adapters.sql.step_messages import STEP_TASK
 
 POLL_SECONDS = 1.0  #: looks for messages this often; through a pooler, or during a look, a notification is lost
 RECONNECT_SECONDS = 2.0

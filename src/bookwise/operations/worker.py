@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
-from bookwise.adapters.sql.steps import queue_of
+from bookwise.adapters.sql.step_messages import queue_of
 from bookwise.adapters.step_queue import QueueOptions, take_steps
 from bookwise.domain.errors import BookwiseError, StepLost, StoreUnavailable
 from bookwise.domain.jobs import JobStep, LessonOutcome

@@ -110,22 +110,21 @@ async def open_app(
         jobs = stores.jobs(index.id)
         if settings.needs_data_folder and not take_over_jobs:  # no other process can be running one
             await jobs.interrupt_running()
+        catalog = stores.guarded_catalog(
+            index, exclusive=settings.database_url is None, guard=_guard(settings, embedder, stores.catalog)
+        )
         yield App(
             settings=settings,
             embedder=embedder,
             vectors=stores.vectors(),
             index=index,
-            catalog=stores.guarded_catalog(
-                index,
-                exclusive=settings.database_url is None,
-                guard=_guard(settings, embedder, stores.catalog),
-            ),
+            catalog=catalog,
             jobs=jobs,
             threads=stores.threads(),
             keys=stores.keys(),
             responses=stores.responses(),
             journal=stores.journal(),
-            steps=None if settings.needs_data_folder else await stores.steps(index.id),
+            steps=None if settings.needs_data_folder else await stores.steps(index.id, catalog),
         )
 
 

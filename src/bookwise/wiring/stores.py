@@ -36,10 +36,10 @@ class Stores(CatalogStores):
     def responses(self) -> SqlResponses:
         return SqlResponses(self.database)
 
-    async def steps(self, holder: str) -> SqlSteps:
+    async def steps(self, holder: str, catalog: GuardedCatalog) -> SqlSteps:
         """The steps of the jobs of the index `holder`, with the tables of the queue."""
         await prepare_queue_tables(self.database)
-        return SqlSteps(self.database, holder=holder)
+        return SqlSteps(self.database, holder=holder, on_register=catalog.switch_index)
 
     def threads(self) -> SqlThreads:
         return SqlThreads(self.database)

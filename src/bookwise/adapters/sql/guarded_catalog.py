@@ -30,6 +30,10 @@ class GuardedCatalog(SqlCatalog):
 
     async def register(self, book: Book) -> None:
         await super().register(book)
+        await self.switch_index(book)
+
+    async def switch_index(self, book: Book) -> None:
+        """Calls `on_switch` if this book, which has just been registered, was the last in another index."""
         if self._on_switch and all(other.embedder == book.embedder for other in await self.books()):
             await self._on_switch()
 

@@ -4,8 +4,7 @@ A step is queued for the workers in the transaction that creates it. Every trans
 steps, so that two of them cannot block each other.
 """
 
-import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +23,7 @@ from bookwise.adapters.sql.rows import (
     planned_from,
     planned_row,
 )
+from bookwise.adapters.sql.step_messages import enqueue_steps
 from bookwise.adapters.sql.tables import books, facts, job_lessons, job_outcomes, job_plans, job_steps, jobs, lessons
 from bookwise.domain.books import Book
 from bookwise.domain.errors import JobAlreadyRunning, StepLost
@@ -42,41 +42,23 @@ from bookwise.domain.jobs import (
     count_outcomes,
 )
 
-STEP_TASK = "bookwise.run_step"  #: name of the task in the queue library
 POISON = f"poison: a worker stopped {TRIES_MAX} times during this step of the job. See the log of the workers."
 POISON_LESSON = f"A worker stopped or timed out {TRIES_MAX} times while it read this lesson."
 PAUSE_SECONDS = 300.0  #: longest time that a book stays closed to new jobs when its remover is killed
 
-# A row of the queue is only a hint to look at a step. Whether the step may be run is decided by `claim`.
-_ENQUEUE = text(
-    f"""
-    INSERT INTO procrastinate_jobs (queue_name, task_name, priority, queueing_lock, args)
-    SELECT :queue, '{STEP_TASK}', -step.number, 'bookwise step ' || step.step_id,
-           jsonb_build_object('step_id', step.step_id)
-    FROM job_steps AS step JOIN jobs USING (job_id)
-    WHERE jobs.holder = :holder AND jobs.status IN ('queued', 'running')
-      AND (step.claimed_until IS NULL OR step.claimed_until < clock_timestamp())
-      AND (CAST(:job_id AS integer) IS NULL OR step.job_id = :job_id)
-    ORDER BY step.step_id
-    ON CONFLICT DO NOTHING
-    """
-)
 _LOCK_BOOK = text("SELECT pg_advisory_xact_lock(hashtext('bookwise jobs of ' || :book_id))")
 _EPOCH = func.extract("epoch", func.clock_timestamp())
-
-
-def queue_of(holder: str) -> str:
-    """The queue for the workers of one index. Names of notifications have at most 63 bytes, the library's included."""
-    return f"bookwise-{hashlib.sha256(holder.encode()).hexdigest()[:16]}"
 
 
 class SqlSteps:
     """The steps of the jobs of one index."""
 
-    def __init__(self, database: Database, *, holder: str, clock: Callable[[], datetime] | None = None) -> None:
+    def __init__(
+        self, database: Database, *, holder: str, on_register: Callable[[Book], Awaitable[None]] | None = None
+    ) -> None:
         self._database = database
         self._holder = holder
-        self._clock = clock or (lambda: datetime.now(UTC))
+        self._on_register = on_register
 
     async def open(self, book_id: str, mode: IngestionMode, source: str, *, pull: bool = False) -> IngestionJob:
         try:
@@ -147,7 +129,10 @@ class SqlSteps:
         await self._database.write(self._commit, step, book, records, outcomes)
 
     async def close_book(self, step: JobStep, plan: JobPlan) -> list[LessonOutcome] | None:
-        return await self._database.write(self._close_book, step, plan)
+        outcomes = await self._database.write(self._close_book, step, plan)
+        if outcomes is not None and self._on_register:
+            await self._on_register(plan.book)
+        return outcomes
 
     async def finish(self, step: JobStep) -> IngestionJob:
         return await self._database.write(self._finish, step)
@@ -156,7 +141,7 @@ class SqlSteps:
         return await self._database.write(self._fail, step, error_message)
 
     async def enqueue_free(self) -> int:
-        return await self._database.write(self._enqueue)
+        return await self._database.write(enqueue_steps, self._holder)
 
     def _open(self, connection: Connection, book_id: str, mode: IngestionMode, source: str, pull: bool) -> IngestionJob:
         connection.execute(_LOCK_BOOK, {"book_id": book_id})
@@ -171,10 +156,10 @@ class SqlSteps:
         self, connection: Connection, book_id: str, mode: IngestionMode, source: str, pull: bool
     ) -> IngestionJob:
         values = {"book_id": book_id, "mode": mode, "source": source, "holder": self._holder, "pull": pull}
-        statement = insert(jobs).values(**values, status="queued", queued_at=self._clock()).returning(jobs)
+        statement = insert(jobs).values(**values, status="queued", queued_at=_now()).returning(jobs)
         job = job_from(connection.execute(statement).one())
         self._add_step(connection, job.job_id, "plan")
-        self._enqueue(connection, job.job_id)
+        enqueue_steps(connection, self._holder, job.job_id)
         return job
 
     def _pause(self, connection: Connection, book_id: str) -> None:
@@ -202,7 +187,7 @@ class SqlSteps:
             "claimed_until": _in_seconds(lease_seconds),
         }
         connection.execute(update(job_steps).where(job_steps.c.step_id == step_id).values(values))
-        change = {"started_at": func.coalesce(jobs.c.started_at, self._clock()), "status": "running"}
+        change = {"started_at": func.coalesce(jobs.c.started_at, _now()), "status": "running"}
         if row.claimed_until is not None:  # its worker has stopped
             change["attempt"] = jobs.c.attempt + 1
         started = connection.execute(
@@ -239,13 +224,13 @@ class SqlSteps:
             one = (job_lessons.c.step_id == row.step_id) & (job_lessons.c.number == number)
             connection.execute(update(job_lessons).where(one).values(step_id=step_id))
         connection.execute(delete(job_steps).where(job_steps.c.step_id == row.step_id))
-        self._enqueue(connection, row.job_id)
+        enqueue_steps(connection, self._holder, row.job_id)
 
     def _release(self, connection: Connection, step: JobStep, failed: bool) -> None:
         self._fence(connection, step)
         failures = job_steps.c.failures - (0 if failed else 1)
         connection.execute(update(job_steps).where(_is_claim(step)).values(claimed_until=None, failures=failures))
-        self._enqueue(connection, step.job.job_id)
+        enqueue_steps(connection, self._holder, step.job.job_id)
 
     def _add_batch(self, connection: Connection, step: JobStep, number: int, batch: Sequence[PlannedLesson]) -> None:
         self._fence(connection, step)
@@ -306,7 +291,7 @@ class SqlSteps:
 
     def _finish(self, connection: Connection, step: JobStep) -> IngestionJob:
         self._fence(connection, step)
-        store_ingest_time(connection, step.job.book_id, step.job.mode, self._clock())
+        store_ingest_time(connection, step.job.book_id, step.job.mode, _now())
         job = self._end(connection, step.job.job_id, "completed")
         assert job is not None, "its row is locked"
         return job
@@ -336,7 +321,7 @@ class SqlSteps:
         connection.execute(delete(job_steps).where(job_steps.c.step_id == step_id))
         if connection.execute(select(job_steps.c.step_id).where(job_steps.c.job_id == job_id).limit(1)).first() is None:
             self._add_step(connection, job_id, "finish")
-        self._enqueue(connection, job_id)
+        enqueue_steps(connection, self._holder, job_id)
 
     def _count(self, connection: Connection, job_id: int, outcomes: Sequence[LessonOutcome]) -> None:
         if outcomes:
@@ -348,7 +333,7 @@ class SqlSteps:
         self, connection: Connection, job_id: int, status: JobStatus, error_message: str | None = None
     ) -> IngestionJob | None:
         """Ends an open job; None if it is not open. A push that came during the job opens the next one."""
-        values = {"status": status, "error_message": error_message, "completed_at": end_time(self._clock())}
+        values = {"status": status, "error_message": error_message, "completed_at": end_time(_now())}
         is_open = jobs.c.status.in_(ACTIVE) & (jobs.c.job_id == job_id)
         row = connection.execute(update(jobs).where(is_open).values(values).returning(jobs)).first()
         if row is None:
@@ -367,9 +352,9 @@ class SqlSteps:
         step_id: int = connection.execute(statement).scalar_one()
         return step_id
 
-    def _enqueue(self, connection: Connection, job_id: int | None = None) -> int:
-        values = {"queue": queue_of(self._holder), "holder": self._holder, "job_id": job_id}
-        return connection.execute(_ENQUEUE, values).rowcount
+
+def _now() -> datetime:
+    return datetime.now(UTC)
 
 
 def _is_claim(step: JobStep) -> ColumnElement[bool]:
