@@ -13,7 +13,7 @@ from tests.support.small_books import ASKS_TOPIC, LESSONS, TOPIC
 
 pytestmark = pytest.mark.slow
 
-EXTRAS = ("openai", "agents", "asyncpg", "opentelemetry")
+EXTRAS = ("openai", "agents", "psycopg", "opentelemetry")
 BLOCKER = f"""
 import sys
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
-import asyncpg
+import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
@@ -171,7 +171,7 @@ async def test_a_process_that_finds_another_one_migrating_waits_for_it(postgres:
                 assert await ask(database, "SELECT count(*) FROM books") == 0
                 opened.set()
 
-        other = await asyncpg.connect(url)
+        other = await psycopg.AsyncConnection.connect(url)
         async with anyio.create_task_group() as tasks, other.transaction():
             await other.execute(str(ADVISORY_LOCK))
             tasks.start_soon(open_it)
