@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:  # a search should not load the types of jobs, threads and keys
     from collections.abc import AsyncIterator, Mapping, Sequence
+    from contextlib import AbstractAsyncContextManager
     from datetime import datetime
 
-    from bookwise.domain.access import ApiKey, ApiRole
+    from bookwise.domain.access import ApiKey, ApiRole, Caller
     from bookwise.domain.answers import (
         Citation,
         EngineName,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:  # a search should not load the types of jobs, threads and key
     from bookwise.domain.books import Book, Chunk, EmbeddedChunk, EmbedderFacts, Vector
     from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
     from bookwise.domain.journal import AskedQuestion, Thumb
+    from bookwise.domain.rate_limits import RateState
     from bookwise.domain.search import Candidate, Filter, Live
     from bookwise.domain.threads import Thread, ThreadMessage
 
@@ -307,6 +309,24 @@ class KeyStore(Protocol):
 
     async def any_active(self) -> bool:
         """Whether at least one key is active."""
+
+
+class RateLimits(Protocol):
+    """Limits the requests and the open streams of callers, in all processes that share a database together.
+
+    The window slides: no period of 60 seconds contains more requests than the rate. A request counts for at most 1 %
+    longer than that. A caller without a limit is always admitted.
+    """
+
+    async def admit(self, caller: Caller) -> RateState:
+        """Counts a request. Raises `TooManyRequests`, without counting it, when the limit is reached."""
+
+    def stream(self, caller: Caller) -> AbstractAsyncContextManager[None]:
+        """Counts a stream while the block runs. Raises `TooManyRequests` when the limit is reached."""
+
+    async def maintain(self) -> None:
+        """Keeps the open streams counted, and deletes what no longer counts. A process must call this every
+        `MAINTENANCE_SECONDS`; the streams of one that does not are freed after `LEASE_SECONDS`."""
 
 
 class Journal(Protocol):

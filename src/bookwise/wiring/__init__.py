@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         Journal,
         KeyStore,
         LessonIndex,
+        RateLimits,
         ResponseStore,
         ThreadStore,
         VectorCache,
@@ -62,6 +63,7 @@ class App:
     keys: KeyStore
     responses: ResponseStore
     journal: Journal
+    rate_limits: RateLimits
 
     @property
     def search_kit(self) -> SearchKit:
@@ -121,6 +123,7 @@ async def open_app(
             keys=stores.keys(),
             responses=stores.responses(),
             journal=stores.journal(),
+            rate_limits=stores.rate_limits(),
         )
 
 

@@ -5,13 +5,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bookwise.adapters.collection_guard import CollectionGuard
+from bookwise.adapters.process_rate_limits import ProcessRateLimits
 from bookwise.adapters.sql.database import open_database
 from bookwise.adapters.sql.guarded_catalog import GuardedCatalog
 from bookwise.adapters.sql.journal import SqlJournal
 from bookwise.adapters.sql.keys import SqlKeys
+from bookwise.adapters.sql.rate_limits import SqlRateLimits
 from bookwise.adapters.sql.responses import SqlResponses
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.adapters.sql.vectors import SqlVectorCache
+from bookwise.ports import RateLimits
 from bookwise.wiring.catalog_stores import CatalogStores
 
 
@@ -27,6 +30,10 @@ class Stores(CatalogStores):
 
     def keys(self) -> SqlKeys:
         return SqlKeys(self.database)
+
+    def rate_limits(self) -> RateLimits:
+        """Shared through PostgreSQL. A SQLite file has one process, and writing it for every request would be slow."""
+        return SqlRateLimits(self.database) if self.database.address.kind == "postgresql" else ProcessRateLimits()
 
     def responses(self) -> SqlResponses:
         return SqlResponses(self.database)

@@ -220,3 +220,14 @@ kept_responses = Table(
     Column("body", LargeBinary),
     Index("ix_kept_responses_claimed_at", "claimed_at"),
 )
+
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("delivery_id", ExactText, primary_key=True),
+    Column("received_at", UtcDateTime, nullable=False),
+    Index("ix_webhook_deliveries_received_at", "received_at"),
+)
+
+POSTGRES_ONLY = ("rate_counts", "stream_leases")
+"""Tables that only functions in the database use: see migration 0005 and rate_limits.py."""
