@@ -370,3 +370,20 @@ class ResponseStore(Protocol):
 
     async def forget(self, *, before: datetime) -> int:
         """Deletes older claims and responses; returns their number."""
+
+
+class DeliveryStore(Protocol):
+    """Stores which webhook deliveries were handled, for three days."""
+
+    async def claim(self, delivery_id: str) -> bool:
+        """True for the first caller: it must handle the delivery, then keep or release it. Another may claim it after a
+        minute without either."""
+
+    async def keep(self, delivery_id: str) -> None:
+        """Records that a claimed delivery was handled."""
+
+    async def release(self, delivery_id: str) -> None:
+        """Gives up a delivery that could not be handled; it may come again."""
+
+    async def forget(self, *, before: datetime) -> int:
+        """Deletes older records; returns their number."""

@@ -10,6 +10,7 @@ import anyio
 from fastapi import Depends, FastAPI, Request
 
 from bookwise import __version__
+from bookwise.adapters.sql.deliveries import DELIVERIES_KEPT
 from bookwise.adapters.sql.responses import KEPT
 from bookwise.api import problems
 from bookwise.api.auth.access import caller_of
@@ -119,6 +120,7 @@ async def _clean_up(state: ServiceState) -> None:
         try:
             await state.app.threads.archive_idle(idle_seconds=IDLE_SECONDS)
             await state.app.responses.forget(before=datetime.now(UTC) - KEPT)
+            await state.app.deliveries.forget(before=datetime.now(UTC) - DELIVERIES_KEPT)
             await state.app.journal.forget(before=datetime.now(UTC) - timedelta(days=KEPT_DAYS))
         except BookwiseError as error:
             logger.warning("cleanup.failed", extra={"code": error.code})

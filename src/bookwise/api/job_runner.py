@@ -23,7 +23,6 @@ from bookwise.wiring import App, local_copy
 
 JOBS_AT_ONCE = 2
 ATTEMPTS_MAX = 3
-DELIVERIES_REMEMBERED = 1_000
 CANCELLED = "cancelled"
 LOST = "Interrupted: the end of the job could not be stored. Start the ingestion again to continue."
 POISON = f"poison: the service stopped during this job {ATTEMPTS_MAX} times. See its log for the reason."
@@ -44,7 +43,6 @@ class JobRunner:
     a source."""
 
     def __init__(self, app: App, tasks: TaskGroup) -> None:
-        self.deliveries = Deliveries()
         self._app = app
         self._tasks = tasks
         self._opening = anyio.Lock()  #: its holder sees every open job of this service in `_running`
@@ -222,26 +220,6 @@ class JobRunner:
             logger.warning("ingestion.not-repeated", extra={"book_id": book_id, "code": error.code})
         finally:
             self._repeat.discard(book_id)
-
-
-class Deliveries:
-    """The newest delivery ids, so that a repeated delivery is handled once."""
-
-    def __init__(self, limit: int = DELIVERIES_REMEMBERED) -> None:
-        self._limit = limit
-        self._ids: dict[str, None] = {}  # in order of arrival
-
-    def is_new(self, delivery_id: str) -> bool:
-        """Records the id; returns whether it is new."""
-        if delivery_id in self._ids:
-            return False
-        self._ids[delivery_id] = None
-        if len(self._ids) > self._limit:
-            del self._ids[next(iter(self._ids))]
-        return True
-
-    def forget(self, delivery_id: str) -> None:
-        self._ids.pop(delivery_id, None)
 
 
 @asynccontextmanager

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bookwise.ports import (
         Catalog,
         CatalogReader,
+        DeliveryStore,
         Embedder,
         JobStore,
         Journal,
@@ -64,6 +65,7 @@ class App:
     responses: ResponseStore
     journal: Journal
     rate_limits: RateLimits
+    deliveries: DeliveryStore
 
     @property
     def search_kit(self) -> SearchKit:
@@ -124,6 +126,7 @@ async def open_app(
             responses=stores.responses(),
             journal=stores.journal(),
             rate_limits=stores.rate_limits(),
+            deliveries=stores.deliveries(),
         )
 
 

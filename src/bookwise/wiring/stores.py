@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bookwise.adapters.collection_guard import CollectionGuard
 from bookwise.adapters.process_rate_limits import ProcessRateLimits
 from bookwise.adapters.sql.database import open_database
+from bookwise.adapters.sql.deliveries import SqlDeliveries
 from bookwise.adapters.sql.guarded_catalog import GuardedCatalog
 from bookwise.adapters.sql.journal import SqlJournal
 from bookwise.adapters.sql.keys import SqlKeys
@@ -24,6 +25,9 @@ class Stores(CatalogStores):
 
     def guarded_catalog(self, index_id: str, *, exclusive: bool, guard: CollectionGuard) -> GuardedCatalog:
         return GuardedCatalog(self.database, index_id=index_id, exclusive=exclusive, guard=guard)
+
+    def deliveries(self) -> SqlDeliveries:
+        return SqlDeliveries(self.database)
 
     def journal(self) -> SqlJournal:
         return SqlJournal(self.database)

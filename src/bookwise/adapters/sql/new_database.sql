@@ -161,8 +161,9 @@ CREATE INDEX ix_kept_responses_claimed_at ON kept_responses (claimed_at);
 CREATE UNIQUE INDEX uq_api_keys_previous_hash ON api_keys (previous_hash);
 CREATE TABLE webhook_deliveries (
 	delivery_id TEXT NOT NULL,
-	received_at TEXT NOT NULL,
+	claimed_at TEXT NOT NULL,
+	handled_at TEXT,
 	CONSTRAINT pk_webhook_deliveries PRIMARY KEY (delivery_id)
 );
-CREATE INDEX ix_webhook_deliveries_received_at ON webhook_deliveries (received_at);
+CREATE INDEX ix_webhook_deliveries_claimed_at ON webhook_deliveries (claimed_at);
 INSERT INTO alembic_version VALUES ('0005')

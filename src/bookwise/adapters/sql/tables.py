@@ -225,8 +225,9 @@ webhook_deliveries = Table(
     "webhook_deliveries",
     metadata,
     Column("delivery_id", ExactText, primary_key=True),
-    Column("received_at", UtcDateTime, nullable=False),
-    Index("ix_webhook_deliveries_received_at", "received_at"),
+    Column("claimed_at", UtcDateTime, nullable=False),
+    Column("handled_at", UtcDateTime),  # NULL while a process handles it, or if that process has died
+    Index("ix_webhook_deliveries_claimed_at", "claimed_at"),
 )
 
 POSTGRES_ONLY = ("rate_counts", "stream_leases")

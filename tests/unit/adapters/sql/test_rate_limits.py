@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import anyio
+import psycopg
 import pytest
 
-from bookwise.adapters.sql.database import open_database
+from bookwise.adapters.sql.database import Database, open_database
 from bookwise.adapters.sql.engines import DatabaseTimeouts
 from bookwise.adapters.sql.rate_limits import SqlRateLimits
 from bookwise.domain.access import Caller
@@ -155,3 +156,36 @@ async def test_without_the_database_nobody_is_admitted_and_an_open_stream_ends_i
                         await call
             server.start()
             await limits.admit(CALLER)
+
+
+async def test_a_request_waits_for_one_that_is_being_counted_elsewhere(url: str) -> None:
+    caller = Caller(owner="key_slow", role="reader", rate_per_minute=1, streams_at_once=1)
+    refused: list[str] = []
+
+    async def be_refused(limits: SqlRateLimits) -> None:
+        for call in (limits.admit(caller), _open(limits, caller)):
+            with pytest.raises(TooManyRequests) as caught:
+                await call
+            refused.append(caught.value.message)
+
+    async with open_database(url) as database:
+        other = await psycopg.AsyncConnection.connect(url)
+        async with anyio.create_task_group() as tasks, other:
+            await other.execute("SELECT bookwise_admit_request('key_slow', '{\"\"}', '{1}')")
+            await other.execute("SELECT bookwise_open_stream('a lease', 'key_slow', '', '{\"\"}', '{1}', 30)")
+            tasks.start_soon(be_refused, SqlRateLimits(database))
+            await _until_somebody_waits(database)
+            await other.commit()
+    assert len(refused) == 2
+
+
+async def _open(limits: SqlRateLimits, caller: Caller) -> None:
+    async with limits.stream(caller):
+        pass
+
+
+async def _until_somebody_waits(database: Database) -> None:
+    waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+    with anyio.fail_after(10):
+        while not await ask(database, waiting):  # noqa: ASYNC110 - the server tells nobody
+            await anyio.sleep(0.01)

@@ -128,10 +128,11 @@ def upgrade() -> None:
     op.create_table(
         "webhook_deliveries",
         sa.Column("delivery_id", sa.Text, nullable=False),
-        sa.Column("received_at", UTC_TIME, nullable=False),
+        sa.Column("claimed_at", UTC_TIME, nullable=False),
+        sa.Column("handled_at", UTC_TIME),
         sa.PrimaryKeyConstraint("delivery_id", name="pk_webhook_deliveries"),
     )
-    op.create_index("ix_webhook_deliveries_received_at", "webhook_deliveries", ["received_at"])
+    op.create_index("ix_webhook_deliveries_claimed_at", "webhook_deliveries", ["claimed_at"])
     if op.get_bind().dialect.name == "postgresql":
         for script in (RATE_COUNTS, STREAM_LEASES, ADMIT_REQUEST, OPEN_STREAM, MAINTAIN_LIMITS, KEY_CHANGED):
             op.get_bind().exec_driver_sql(script)
