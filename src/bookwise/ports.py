@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:  # a search should not load the types of jobs, threads and keys
-    from collections.abc import AsyncIterator, Mapping, Sequence
+    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
     from contextlib import AbstractAsyncContextManager
     from datetime import datetime
 
@@ -309,6 +309,14 @@ class KeyStore(Protocol):
 
     async def any_active(self) -> bool:
         """Whether at least one key is active."""
+
+
+class KeyChanges(Protocol):
+    """Notices changes of API keys that any process has made."""
+
+    def watch(self) -> AsyncGenerator[None]:
+        """Yields at the start if there are keys, and within about a second of each change or, while the database was
+        unavailable, of its return."""
 
 
 class RateLimits(Protocol):

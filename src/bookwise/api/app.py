@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -54,6 +54,7 @@ def create_app(settings: Settings, *, open_to_anyone: bool | None = True, embedd
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_clean_up, state)
                 tasks.start_soon(_maintain_limits, state)
+                tasks.start_soon(_watch_keys, state)
                 yield
                 tasks.cancel_scope.cancel()
 
@@ -112,6 +113,23 @@ async def _maintain_limits(state: ServiceState) -> None:
             await state.app.rate_limits.maintain()
         except BookwiseError as error:
             logger.warning("limits.not-maintained", extra={"code": error.code})
+
+
+async def _watch_keys(state: ServiceState) -> None:
+    """Acts on changes of keys by other processes."""
+    async with aclosing(state.app.key_changes.watch()) as changes:
+        async for _ in changes:
+            while not await _checked_keys(state):  # noqa: ASYNC110 - the database announces nothing while it is away
+                await anyio.sleep(1)
+
+
+async def _checked_keys(state: ServiceState) -> bool:
+    try:
+        await state.check_keys()
+    except BookwiseError as error:
+        logger.warning("keys.not-checked", extra={"code": error.code})
+        return False
+    return True
 
 
 async def _clean_up(state: ServiceState) -> None:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         Embedder,
         JobStore,
         Journal,
+        KeyChanges,
         KeyStore,
         LessonIndex,
         RateLimits,
@@ -62,6 +63,7 @@ class App:
     jobs: JobStore
     threads: ThreadStore
     keys: KeyStore
+    key_changes: KeyChanges
     responses: ResponseStore
     journal: Journal
     rate_limits: RateLimits
@@ -123,6 +125,7 @@ async def open_app(
             jobs=jobs,
             threads=stores.threads(),
             keys=stores.keys(),
+            key_changes=stores.key_changes(),
             responses=stores.responses(),
             journal=stores.journal(),
             rate_limits=stores.rate_limits(),
