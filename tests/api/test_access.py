@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -383,15 +383,15 @@ async def test_every_answer_to_a_key_says_what_is_left_of_its_rate(site: Site) -
 async def test_one_stream_too_many_is_refused_before_its_first_byte(site: Site) -> None:
     (key, *_) = await site.opened.service.keys.keys()
     caller = Caller(owner=key.id, role=key.role, streams_at_once=key.streams_at_once)
-    limiter = site.opened.app.state.limiter
+    limits = site.opened.app.state.rate_limits
     streams = (
         Call("POST", "/chat/stream", {"message": QUESTION}),
         Call("POST", "/chat/run", {"message": QUESTION, "stream": True}),
         Call("POST", "/v1/chat/completions", {"model": "$book", "messages": MESSAGES, "stream": True}),
     )
-    with ExitStack() as reading:
+    async with AsyncExitStack() as reading:
         for _ in range(10):
-            reading.enter_context(limiter.stream(caller))
+            await reading.enter_async_context(limits.stream(caller))
         for call in streams:
             answer = await site.ask(call, site.secret_key)
             assert (answer.status_code, answer.headers["Retry-After"]) == (429, "5"), call.path
@@ -399,4 +399,4 @@ async def test_one_stream_too_many_is_refused_before_its_first_byte(site: Site) 
     for call in streams:
         answer = await site.ask(call, site.secret_key)
         assert answer.headers["Content-Type"].startswith("text/event-stream"), call.path
-    assert limiter.open_streams == 0
+    assert not limits._streams

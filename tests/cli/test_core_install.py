@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 ABSENT = (
     "openai",
     "agents",
-    "asyncpg",
+    "psycopg",
     "procrastinate",
     "qdrant_client",
     "opentelemetry.sdk",

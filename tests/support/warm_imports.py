@@ -2,7 +2,7 @@
 
 # ruff: noqa: F401 - imported for others
 import anyio._backends._asyncio
-import asyncpg  # type: ignore[import-untyped]
+import psycopg
 import sqlalchemy.dialects.postgresql
 import sqlalchemy.dialects.sqlite
 

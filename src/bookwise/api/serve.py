@@ -69,7 +69,7 @@ class Server(uvicorn.Server):
         write_service_address(self._state.settings.data_dir, running)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._state.stopping.set()
+        self._state.stop()
         await super().shutdown(sockets)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

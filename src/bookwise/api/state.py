@@ -10,8 +10,8 @@ import anyio
 from fastapi import Request
 
 from bookwise.answering.ask import AskKit
+from bookwise.api.alarm import Alarm
 from bookwise.api.auth.auth_throttle import AuthThrottle
-from bookwise.api.deliveries import Deliveries
 from bookwise.api.job_runner import open_job_queue
 from bookwise.api.metrics import Metrics
 from bookwise.api.telemetry import Telemetry, open_telemetry
@@ -32,17 +32,28 @@ class ServiceState:
     open_to_anyone: bool  #: no key is needed until one is created; the service then listens on loopback only
     telemetry: Telemetry | None = None
     metrics: Metrics = field(default_factory=Metrics)
-    deliveries: Deliveries = field(default_factory=Deliveries)
     auth_throttle: AuthThrottle = field(default_factory=AuthThrottle)
     key_check_seconds: float = 5.0  #: how often a stream checks that its key is still valid
     operator_secret: str = field(
         default_factory=token_urlsafe, repr=False
     )  #: proves that a command may read the data folder
     stopping: anyio.Event = field(default_factory=anyio.Event)  #: set when the service stops and streams should end
+    alarm: Alarm = field(default_factory=Alarm)  #: rings when a key has changed and when the service stops
 
     @property
     def keys(self) -> KeyStore:
         return self.app.keys
+
+    async def check_keys(self) -> None:
+        """Acts on a change of the keys: an open service with a key is closed, and streams check their keys."""
+        if self.open_to_anyone and await self.keys.any_active():
+            self.open_to_anyone = False  # behind a proxy, loopback is not only this machine
+        self.alarm.ring()
+
+    def stop(self) -> None:
+        """Makes streams end soon."""
+        self.stopping.set()
+        self.alarm.ring()
 
 
 @asynccontextmanager

@@ -34,11 +34,14 @@ if TYPE_CHECKING:
     from bookwise.ports import (
         Catalog,
         CatalogReader,
+        DeliveryStore,
         Embedder,
         JobStore,
         Journal,
+        KeyChanges,
         KeyStore,
         LessonIndex,
+        RateLimits,
         ResponseStore,
         ThreadStore,
         VectorCache,
@@ -62,8 +65,11 @@ class App:
     jobs: JobStore
     threads: ThreadStore
     keys: KeyStore
+    key_changes: KeyChanges
     responses: ResponseStore
     journal: Journal
+    rate_limits: RateLimits
+    deliveries: DeliveryStore
     steps: StepStore | None = None  #: of jobs that workers share; None: this process runs its jobs itself
 
     @property
@@ -122,8 +128,11 @@ async def open_app(
             jobs=jobs,
             threads=stores.threads(),
             keys=stores.keys(),
+            key_changes=stores.key_changes(),
             responses=stores.responses(),
             journal=stores.journal(),
+            rate_limits=stores.rate_limits(),
+            deliveries=stores.deliveries(),
             steps=None if settings.needs_data_folder else await stores.steps(index.id, catalog),
         )
 

@@ -9,7 +9,6 @@ from typing import Any
 import anyio
 import pytest
 
-from bookwise.api.deliveries import Deliveries
 from bookwise.api.job_runner import JOBS_AT_ONCE, JobRunner, open_job_runner
 from bookwise.domain.errors import (
     EmbedderMismatch,
@@ -438,15 +437,6 @@ async def test_changes_say_what_an_ingest_would_do_and_do_nothing(app: App, tmp_
     assert [file.source_file for file in difference.changes.new] == ["second.md"]
     assert [lesson.source_file for lesson in difference.unreadable] == ["bad.md"]
     assert len(await app.jobs.jobs()) == 1
-
-
-def test_only_the_newest_deliveries_are_remembered() -> None:
-    deliveries = Deliveries(limit=3)
-    assert [deliveries.is_new(name) for name in "aabca"] == [True, False, True, True, False]
-    assert deliveries.is_new("d"), "and pushes out the oldest"
-    assert deliveries.is_new("a")
-    deliveries.forget("d")
-    assert deliveries.is_new("d")
 
 
 async def test_a_runner_with_nothing_to_do_ends_at_once(app: App) -> None:

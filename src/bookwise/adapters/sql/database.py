@@ -41,8 +41,16 @@ class Database:
         self.address = address
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of `work`. Each of its statements sees one consistent state of the database."""
+        """The result of `work`. Each of its statements sees one consistent state of the database.
+
+        `work` may run twice, if the server has closed the connection in the meantime.
+        """
         with database_errors(self.address):
+            try:
+                return await self.runner.run(lambda connection: work(connection, *args, **kwargs), "read")
+            except exc.DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
             return await self.runner.run(lambda connection: work(connection, *args, **kwargs), "read")
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -50,11 +58,14 @@ class Database:
 
         `work` may run up to three times, if the database rolls it back because of a conflict.
         """
+        has_begun = False
 
         def transaction(connection: Connection) -> T:
-            _begin(connection)
+            nonlocal has_begun
+            connection.exec_driver_sql(self.runner.begin)
+            has_begun = True
             result = work(connection, *args, **kwargs)
-            connection.commit()
+            connection.exec_driver_sql("COMMIT")
             return result
 
         attempts = 0
@@ -64,7 +75,8 @@ class Database:
                     return await self.runner.run(transaction, "write")
                 except exc.DBAPIError as error:
                     attempts += 1
-                    if attempts == _ATTEMPTS or not is_retryable(error):
+                    may_repeat = is_retryable(error) if has_begun else error.connection_invalidated
+                    if attempts == _ATTEMPTS or not may_repeat:
                         raise
 
     def insert_into(self, table: Table) -> Insertion:
@@ -100,13 +112,6 @@ async def _prepare(database: Database, timeouts: DatabaseTimeouts) -> None:
         await _migrate(database)
     elif database.address.kind == "sqlite":
         await database.read(_check_tables, database.address)
-
-
-def _begin(connection: Connection) -> None:
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-    else:
-        connection.execution_options(isolation_level="READ COMMITTED")
 
 
 async def _migrate(database: Database) -> None:

@@ -159,6 +159,13 @@ CREATE TABLE kept_responses (
 );
 CREATE INDEX ix_kept_responses_claimed_at ON kept_responses (claimed_at);
 CREATE UNIQUE INDEX uq_api_keys_previous_hash ON api_keys (previous_hash);
+CREATE TABLE webhook_deliveries (
+	delivery_id TEXT NOT NULL,
+	claimed_at TEXT NOT NULL,
+	handled_at TEXT,
+	CONSTRAINT pk_webhook_deliveries PRIMARY KEY (delivery_id)
+);
+CREATE INDEX ix_webhook_deliveries_claimed_at ON webhook_deliveries (claimed_at);
 CREATE TABLE job_plans (
 	job_id INTEGER NOT NULL,
 	"plan" TEXT NOT NULL,

@@ -255,3 +255,15 @@ kept_responses = Table(
     Column("body", LargeBinary),
     Index("ix_kept_responses_claimed_at", "claimed_at"),
 )
+
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("delivery_id", ExactText, primary_key=True),
+    Column("claimed_at", UtcDateTime, nullable=False),
+    Column("handled_at", UtcDateTime),  # NULL while a process handles it, or if that process has died
+    Index("ix_webhook_deliveries_claimed_at", "claimed_at"),
+)
+
+POSTGRES_ONLY = ("rate_counts", "stream_leases")
+"""Tables that only functions in the database use: see migration 0005 and rate_limits.py."""

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 from typing import Annotated, Any, Literal, Self
 
+import anyio
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
@@ -235,16 +236,18 @@ async def github_webhook(
 async def _delivered(delivery_id: str, book_id: str | None, state: ServiceState, response: Response) -> WebhookReceipt:
     if not 0 < len(delivery_id) <= DELIVERY_ID_MAX:
         raise InvalidInput("X-GitHub-Delivery is missing or too long.", advice="Send the header that GitHub sends.")
-    deliveries = state.deliveries
-    if not deliveries.is_new(delivery_id):
+    deliveries = state.app.deliveries
+    if not await deliveries.claim(delivery_id):
         response.status_code = 200
         return WebhookReceipt(outcome="duplicate")
     try:
         chosen = book_id or (await select_book(state.app.catalog, None)).id
         job = await state.runner.trigger_latest(chosen)
     except BaseException:
-        deliveries.forget(delivery_id)  # GitHub retries with the same id
+        with anyio.CancelScope(shield=True):
+            await deliveries.release(delivery_id)  # GitHub retries with the same id
         raise
+    await deliveries.keep(delivery_id)
     return WebhookReceipt(outcome="accepted", job=IngestionJobReport.of(job))
 
 

@@ -45,6 +45,7 @@ OPERATIONS: Mapping[type[Any], Callable[[ServiceState], Any]] = {
     jobs.IngestBook: _runner,
     jobs.CancelJob: _runner,
 }
+KEY_CHANGES = (keys.CreateKey, keys.RevokeKey, keys.RotateKey)
 BY_NAME = {kind.__name__: kind for kind in OPERATIONS}
 
 
@@ -69,8 +70,8 @@ async def operator(operation: str, request: Request, caller: Operator) -> Respon
     except BookwiseError as error:  # the command shows the error as if it had run the operation itself
         problem = replace(problem_of(error), code=error.code, detail=error.message, advice=error.advice)
         return problem.response(request.url.path)
-    if kind is keys.CreateKey:
-        state.open_to_anyone = False  # behind a proxy, loopback is not only this machine
+    if kind in KEY_CHANGES:
+        await state.check_keys()
     returned = TypeAdapter(kind.run.__annotations__["return"])
     return Response(returned.dump_json(result), media_type="application/json")
 
