@@ -18,8 +18,7 @@ from bookwise.adapters.sql.responses import SqlResponses
 from bookwise.adapters.sql.steps import SqlSteps
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.adapters.sql.vectors import SqlVectorCache
-from bookwise.ports import LessonIndex
-from bookwise.ports import KeyChanges, RateLimits
+from bookwise.ports import KeyChanges, LessonIndex, RateLimits
 from bookwise.wiring.catalog_stores import CatalogStores
 
 
