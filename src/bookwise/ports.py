@@ -304,6 +304,18 @@ class Rewriter(Protocol):
         """The stand-alone question. Raises `ModelUnavailable`."""
 
 
+class ModelStatus(Protocol):
+    """How the language model has responded so far. Costs no call."""
+
+    @property
+    def is_available(self) -> bool:
+        """False while no requests are sent, because too many have failed."""
+
+    @property
+    def latency_seconds(self) -> float | None:
+        """Time to the first part of the newest response; None before the first."""
+
+
 class KeyStore(Protocol):
     """Stores API keys durably. Only a hash of each secret is stored, so a secret cannot be recovered."""
 

@@ -102,6 +102,12 @@ class Settings:
 
     host: str = _setting("127.0.0.1", "Address that `bookwise serve` listens on.", min_length=1)
     port: int = _setting(8000, "Port that `bookwise serve` listens on; 0 picks a free one.", ge=0, le=65535)
+    drain_seconds: float = _setting(
+        0.0,
+        "How long `bookwise serve` still answers after SIGTERM, while /health/ready says 503, before it stops.",
+        ge=0,
+        le=600,
+    )
     cors_origins: tuple[str, ...] = _setting(
         (), "Origins whose pages may call the service, such as https://book.example; comma-separated.", check=_origins
     )

@@ -84,6 +84,8 @@ CALLS = (
     Call("GET", "/", needs="nothing", names_book=False),
     Call("GET", "/widget.js", needs="nothing", names_book=False),
     Call("GET", "/health", needs="nothing", names_book=False),
+    Call("GET", "/health/live", needs="nothing", names_book=False),
+    Call("GET", "/health/ready", needs="nothing", names_book=False),
     Call("POST", "/ingestion/webhook/github", {}, needs="nothing", names_book=False),
     Call("GET", "/books", names_book=False),
     Call("GET", "/info", names_book=False),

@@ -40,7 +40,7 @@ from bookwise.domain.answers import (
 from bookwise.domain.books import Book
 from bookwise.domain.errors import BookwiseError, Misconfigured, ModelUnavailable
 from bookwise.domain.threads import ThreadMessage
-from bookwise.ports import Answerer, AnswerTask, Rewriter
+from bookwise.ports import Answerer, AnswerTask, ModelStatus, Rewriter
 from bookwise.retrieval.search import SearchKit
 from bookwise.text.small_talk import is_small_talk
 
@@ -53,6 +53,7 @@ class AskKit:
     engines: Mapping[EngineName, Answerer]  #: `extractive` is always one of them
     engine: EngineName = "extractive"  #: for questions that name none
     rewriter: Rewriter | None = None
+    model: ModelStatus | None = None  #: None without a language model
     unsupported: UnsupportedPolicy = "drop"
     temperature: float = 0.0
     max_tokens: int | None = None

@@ -37,6 +37,7 @@ class ServiceState:
     operator_secret: str = field(
         default_factory=token_urlsafe, repr=False
     )  #: proves that a command may read the data folder
+    draining: bool = False  #: set first when the service stops: it still answers, but is no longer ready
     stopping: anyio.Event = field(default_factory=anyio.Event)  #: set when the service stops and streams should end
     alarm: Alarm = field(default_factory=Alarm)  #: rings when a key has changed and when the service stops
 

@@ -84,6 +84,11 @@ class ModelClient:
         require_key(self._key, self.base_url)
         self._breaker = breaker or Breaker(self.timeouts.clock)
         self._endpoint: AsyncOpenAI | None = None
+        self.latency_seconds: float | None = None
+
+    @property
+    def is_available(self) -> bool:
+        return not self._breaker.is_open
 
     async def parts(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
         """The response part by part, to its end. Failures are raised as `ModelUnavailable`."""
@@ -96,7 +101,10 @@ class ModelClient:
         outcome: Outcome = "unknown"
         try:
             async with aclosing(self._attempts(call)) as parts:
+                is_first = True
                 async for part in parts:
+                    if is_first:
+                        self.latency_seconds, is_first = self.timeouts.clock() - since, False
                     yield part
             outcome = "succeeded"
         except ModelUnavailable as error:
