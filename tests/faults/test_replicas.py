@@ -99,8 +99,8 @@ async def check_answer(replicas: Replicas, lesson: int) -> None:
         response = await replicas.request("POST", "/chat/run", json=question)
         if response.status_code == 200:
             break
-        # A killed service leaves its session busy until the lease ends; the question was not confirmed.
-        assert response.json()["code"] in ("session-busy", "rate-limited", "overloaded"), response.text
+        # Not confirmed: a killed service leaves its session busy, and a busy machine is slow.
+        assert response.status_code in (429, 503) or response.json()["code"] == "session-busy", response.text
         await anyio.sleep(float(response.headers.get("retry-after", "1")))
     answer: dict[str, Any] = response.json()
     assert answer["outcome"] == "answered", answer

@@ -13,7 +13,7 @@ from anyio.abc import TaskGroup
 
 from bookwise.adapters.sql.step_messages import queue_of
 from bookwise.adapters.step_queue import QueueOptions, take_steps
-from bookwise.domain.errors import BookwiseError, StepLost, StoreUnavailable
+from bookwise.domain.errors import BookwiseError, StepLost, StoreUnavailable, Unavailable
 from bookwise.domain.jobs import JobStep, LessonOutcome
 from bookwise.ingestion.discover import Discovery
 from bookwise.ingestion.pipeline import failure
@@ -22,6 +22,7 @@ from bookwise.ingestion.steps import run_step
 from bookwise.operations.sources import Sources
 from bookwise.wiring import App, database_url
 
+RETRY_PAUSES = (2.0, 10.0, 30.0)  #: seconds between tries of a step that needs something unavailable
 GRACE_SECONDS = 20.0  #: how long running steps may go on after a stop, before they are handed back
 
 StepResult: TypeAlias = Literal["done", "failed", "handed-back", "lost", "timed-out"]
@@ -108,7 +109,7 @@ class StepWorker:
         try:
             with anyio.move_on_after(limit) as limited:
                 async with self._keeping_lease(step, limited.deadline):
-                    return "done", await run_step(step, self._steps, self._app.ingestion_kit, self._discover), ""
+                    return "done", await self._run_patiently(step), ""
         except StepLost:
             return "lost", [], ""
         except StoreUnavailable as error:  # the job cannot be failed in a store that is away, and need not be
@@ -127,6 +128,16 @@ class StepWorker:
             error_message = f"The batch took longer than {limit:g} s."
             return await self._end(step, "timed-out", self._steps.release(step, failed=True), error_message)
         return "lost", [], ""
+
+    async def _run_patiently(self, step: JobStep) -> list[LessonOutcome]:
+        """Runs the step; tries again while the index, the embedder or the database is unavailable for a short time."""
+        for pause in RETRY_PAUSES:
+            try:
+                return await run_step(step, self._steps, self._app.ingestion_kit, self._discover)
+            except Unavailable as error:
+                logger.warning("worker.retry", extra={"job_id": step.job.job_id, "code": error.code, "after": pause})
+                await anyio.sleep(pause)
+        return await run_step(step, self._steps, self._app.ingestion_kit, self._discover)
 
     async def _end(
         self, step: JobStep, result: StepResult, change: Awaitable[object], error: str = ""
