@@ -26,6 +26,7 @@ NAME, TEXT, LIMITS, CHECK = "environment_name", "description", "limits", "check"
 _ORIGIN = re.compile(r"https?://[^\s/?#@,*]+")
 
 EmbedderName = Literal["minilm", "openai", "cohere", "hashing"]
+QuantizationSetting = Literal["none", "scalar", "turbo"]
 EngineSetting = Literal["auto", "extractive", "direct", "agent"]
 
 
@@ -138,6 +139,32 @@ class Settings:
     qdrant_api_key: SecretStr | None = _unprefixed_setting(
         "QDRANT_API_KEY", None, "API key of the Qdrant server.", check=_one_line
     )
+    qdrant_timeout_seconds: float = _setting(
+        10.0,
+        "Timeout of one read from the Qdrant server, including retries. A write may take six times as long.",
+        gt=0,
+        le=600,
+    )
+    qdrant_replication_factor: int = _setting(
+        1, "Number of copies of a new collection on a Qdrant cluster.", ge=1, le=100
+    )
+    qdrant_shard_number: int = _setting(
+        1,
+        "Number of shards of a new collection on a Qdrant server. With more than one, word scores differ by shard.",
+        ge=1,
+        le=1_000,
+    )
+    qdrant_quantization: QuantizationSetting = _setting(
+        "scalar",
+        "Small copies of the vectors that a Qdrant server keeps in memory: scalar (8 bits), turbo (2 bits) or none.",
+    )
+    qdrant_on_disk: bool = _setting(False, "Leave the vectors of a new collection on the disk of the Qdrant server.")
+    qdrant_read_consistency: str | None = _setting(
+        None,
+        "Replicas of a Qdrant cluster that must agree on a read: a number, majority, quorum or all. "
+        "Default: one replica answers.",
+        pattern=r"^([1-9]\d?|majority|quorum|all)$",
+    )
     qdrant_collection_name: str = _unprefixed_setting(
         "QDRANT_COLLECTION_NAME", "textbook_chunks", "Collection that stores the chunks.", pattern=r"^[\w-]{1,64}$"
     )
@@ -177,6 +204,12 @@ class Settings:
         values = {name: getattr(self, name) for name in FIELDS}
         for name, value in _validate(values).items():
             object.__setattr__(self, name, value)
+
+    @property
+    def needs_data_folder(self) -> bool:
+        """Whether the index or the database is in the data folder. If both are on servers, no folder is used."""
+        database = self.database_url.get_secret_value() if self.database_url else ""
+        return self.qdrant_url is None or not database.startswith("postgres")
 
     @property
     def cache_folder(self) -> Path:

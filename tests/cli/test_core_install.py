@@ -13,7 +13,7 @@ from tests.support.small_books import ASKS_TOPIC, LESSONS, TOPIC
 
 pytestmark = pytest.mark.slow
 
-EXTRAS = ("openai", "agents", "asyncpg", "opentelemetry")
+EXTRAS = ("openai", "agents", "asyncpg", "opentelemetry", "qdrant_client")
 BLOCKER = f"""
 import sys
 
@@ -82,3 +82,9 @@ def test_a_model_engine_names_the_extra_to_install(python: Path, tmp_path: Path)
     (tmp_path / ".env").write_text("OPENAI_API_KEY=any\nOPENAI_BASE_URL=http://127.0.0.1:1/v1\n")
     result = bookwise(python, tmp_path, "ask", ASKS_TOPIC)
     assert (result.returncode, "bookwise[agent]" in result.stderr) == (6, True), result.stderr
+
+
+def test_a_server_for_the_index_names_the_extra_to_install(python: Path, tmp_path: Path) -> None:
+    (tmp_path / ".env").write_text("QDRANT_URL=http://127.0.0.1:1\n")
+    result = bookwise(python, tmp_path, "ingest", str(write_book(tmp_path / "book", LESSONS)))
+    assert (result.returncode, "bookwise[qdrant]" in result.stderr) == (6, True), result.stderr

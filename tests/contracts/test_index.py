@@ -114,6 +114,15 @@ async def test_revisions_of_one_lesson_are_stored_separately(index: LessonIndex)
     assert sorted(c.revision for c in await index.chunk("book", shared.id)) == ["r1", "r2"]
 
 
+async def test_a_revision_comes_back_as_it_was_staged(index: LessonIndex) -> None:
+    """Also one that an engine could read as a UUID or a number."""
+    revisions = ("0123456789abcdef0123456789abcdef", "12345678", "v1.0/β")
+    for revision in revisions:
+        await index.stage(embedded(chunks("loops", revision, TEXT), EAST))
+    assert await index.revisions("book") == dict.fromkeys(revisions, 1)
+    assert await index.remove("book", revisions[:1]) == 1
+
+
 async def test_removing_a_revision_leaves_the_others(index: LessonIndex) -> None:
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
     await index.stage(embedded(chunks("loops", "r2", TEXT), EAST))

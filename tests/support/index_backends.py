@@ -18,8 +18,8 @@ from bookwise.adapters.qdrant.server_collection import CollectionOptions
 from bookwise.ports import LessonIndex
 from tests.support.qdrant_loopback import qdrant_loopback
 
-LIVE_URL = "BOOKWISE_TEST_QDRANT_URL"
-LIVE_KEY = "BOOKWISE_TEST_QDRANT_API_KEY"
+LIVE_URL = "TEST_QDRANT_URL"  #: from BOOKWISE_TEST_QDRANT_URL (tests/conftest.py)
+LIVE_KEY = "TEST_QDRANT_API_KEY"
 
 BACKENDS = [
     "qdrant-embedded",

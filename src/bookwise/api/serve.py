@@ -65,6 +65,9 @@ class Server(uvicorn.Server):
         sys.stderr.flush()
 
     def _write_address(self, url: str) -> None:
+        """Lets commands find the service that has the data folder. Without a folder, commands need no service."""
+        if not self._state.settings.needs_data_folder:
+            return
         running = RunningService(url=url, secret=self._state.operator_secret, version=__version__)
         write_service_address(self._state.settings.data_dir, running)
 

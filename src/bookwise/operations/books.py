@@ -46,7 +46,7 @@ async def _summary(book: Book, kit: CatalogKit) -> BookSummary:
 
 async def _live_records(book_id: str, kit: CatalogKit) -> tuple[str, list[LessonRecord]]:
     """The name of the index that holds the book, and the book's live lessons; both empty when no index does."""
-    for name, catalog in kit.indexes.items():
+    for name, catalog in (await kit.indexes()).items():
         if records := await catalog.records(book_id):
             return name, records
     return "", []

@@ -12,6 +12,7 @@ from bookwise.adapters.sql.keys import SqlKeys
 from bookwise.adapters.sql.responses import SqlResponses
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.adapters.sql.vectors import SqlVectorCache
+from bookwise.ports import LessonIndex
 from bookwise.wiring.catalog_stores import CatalogStores
 
 
@@ -19,8 +20,10 @@ from bookwise.wiring.catalog_stores import CatalogStores
 class Stores(CatalogStores):
     """All stores in one open database."""
 
-    def guarded_catalog(self, index_id: str, *, exclusive: bool, guard: CollectionGuard) -> GuardedCatalog:
-        return GuardedCatalog(self.database, index_id=index_id, exclusive=exclusive, guard=guard)
+    def guarded_catalog(self, index: LessonIndex, *, exclusive: bool, guard: CollectionGuard) -> GuardedCatalog:
+        """The catalog as this index sees it. An index with an alias gets it when all books are served from there."""
+        on_switch = getattr(index, "switch_alias", None)
+        return GuardedCatalog(self.database, index_id=index.id, exclusive=exclusive, guard=guard, on_switch=on_switch)
 
     def journal(self) -> SqlJournal:
         return SqlJournal(self.database)

@@ -20,12 +20,6 @@ def index_ids(folder: Path) -> dict[str, str]:
     return {path.parent.name: index_id for path in sorted(folder.glob(f"*/{IDENTITY_FILE}")) if (index_id := _id(path))}
 
 
-def collections_of(folder: Path, fingerprint: str) -> dict[str, str]:
-    """The index id of each collection below `folder` that holds vectors of this embedder."""
-    found = index_ids(folder)
-    return {configured: found[name] for name in found if (configured := configured_name(name, fingerprint))}
-
-
 def configured_name(name: str, fingerprint: str) -> str:
     """The collection of an index with vectors of this embedder; empty for an index of another embedder."""
     ending = f"-{_slug(fingerprint)}"

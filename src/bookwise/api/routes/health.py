@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 from fastapi import APIRouter, Request, Response
@@ -16,6 +16,7 @@ from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.answers import QUESTION_MAX, EngineName
 from bookwise.domain.errors import BookwiseError
 from bookwise.schemas.wire import Shape, examples
+from bookwise.settings import Settings
 
 router = APIRouter(tags=["service"])
 
@@ -25,9 +26,10 @@ FRESH_SECONDS_REMOTE = 300.0  #: for checks that cost money
 ABSENT_CHUNK_ID = "00000000-0000-5000-8000-000000000000"
 
 Check = Callable[[], Awaitable[object]]
+IndexKind = Literal["embedded", "qdrant-server"]
 
 
-HEALTHY_EXAMPLE: dict[str, Any] = {"ok": True, "latency_ms": 0.4, "code": None}
+HEALTHY_EXAMPLE: dict[str, Any] = {"ok": True, "latency_ms": 0.4, "code": None, "kind": None}
 
 
 class Dependency(Shape):
@@ -36,13 +38,22 @@ class Dependency(Shape):
     ok: bool
     latency_ms: float
     code: str | None = None
+    kind: str | None = None
 
 
 class HealthResponse(Shape):
     """`live`: the process responds. `ready`: so do all its dependencies."""
 
     model_config = examples(
-        {"live": True, "ready": True, "dependencies": dict.fromkeys(("database", "index", "embedder"), HEALTHY_EXAMPLE)}
+        {
+            "live": True,
+            "ready": True,
+            "dependencies": {
+                "database": HEALTHY_EXAMPLE,
+                "index": HEALTHY_EXAMPLE | {"kind": "qdrant-server"},
+                "embedder": HEALTHY_EXAMPLE,
+            },
+        }
     )
 
     live: bool
@@ -56,6 +67,13 @@ class Models(Shape):
     embedder: str
     embedder_size: int
     language_model: str | None
+
+
+class IndexInfo(Shape):
+    """Where the chunks are: `embedded` in the data folder, or on a `qdrant-server`."""
+
+    kind: IndexKind
+    collection: str
 
 
 class Counts(Shape):
@@ -76,6 +94,7 @@ class InfoResponse(Shape):
             "engine": "direct",
             "engines": ["extractive", "direct", "agent"],
             "models": {"embedder": "all-MiniLM-L6-v2", "embedder_size": 384, "language_model": "gpt-4o-mini"},
+            "index": {"kind": "embedded", "collection": "textbook_chunks"},
             "counts": {"books": 1, "lessons": 29, "chunks": 214},
             "question_max_characters": 1000,
             "body_limit_bytes": 524288,
@@ -87,6 +106,7 @@ class InfoResponse(Shape):
     engine: EngineName
     engines: tuple[EngineName, ...]
     models: Models
+    index: IndexInfo
     counts: Counts
     question_max_characters: int
     body_limit_bytes: int
@@ -103,6 +123,7 @@ class HealthChecks:
             "index": (lambda: app.index.chunk(None, ABSENT_CHUNK_ID), FRESH_SECONDS),
             "embedder": (lambda: app.embedder.embed_query("health"), FRESH_SECONDS_REMOTE if remote else FRESH_SECONDS),
         }
+        self._kinds = {"index": index_kind(state.settings)}
         self._results: dict[str, tuple[Dependency, float]] = {}
         self._lock = anyio.Lock()
 
@@ -114,12 +135,16 @@ class HealthChecks:
         check, fresh = self._checks[name]
         result, at = self._results.get(name, (None, 0.0))
         if result is None or not result.ok or anyio.current_time() > at + fresh:
-            result = await _run_check(check)
+            result = await _run_check(check, self._kinds.get(name))
             self._results[name] = (result, anyio.current_time())
         return result
 
 
-async def _run_check(check: Check) -> Dependency:
+def index_kind(settings: Settings) -> IndexKind:
+    return "embedded" if settings.qdrant_url is None else "qdrant-server"
+
+
+async def _run_check(check: Check, kind: str | None) -> Dependency:
     start, code = perf_counter(), "timeout"
     with anyio.move_on_after(CHECK_SECONDS):
         try:
@@ -127,7 +152,8 @@ async def _run_check(check: Check) -> Dependency:
             code = ""
         except BookwiseError as error:
             code = error.code
-    return Dependency(ok=not code, latency_ms=round((perf_counter() - start) * 1e3, 2), code=code or None)
+    latency = round((perf_counter() - start) * 1e3, 2)
+    return Dependency(ok=not code, latency_ms=latency, code=code or None, kind=kind)
 
 
 UNHEALTHY: dict[int | str, dict[str, Any]] = {
@@ -167,6 +193,7 @@ async def info(request: Request, caller: Reader) -> InfoResponse:
             embedder_size=facts.size,
             language_model=settings.openai_model if "direct" in state.kit.engines else None,
         ),
+        index=IndexInfo(kind=index_kind(settings), collection=settings.qdrant_collection_name),
         counts=await _counts(state, [book.id for book in await visible(state, caller).books()]),
         question_max_characters=QUESTION_MAX,
         body_limit_bytes=settings.body_limit_bytes,
