@@ -253,9 +253,7 @@ async def test_an_export_has_everything_that_was_staged(index: LessonIndex) -> N
     await index.stage(staged[::-1])
     await index.stage(embedded(chunks("nodes", "r2", OTHER), NORTH))
     exported = await index.export("book", ["r1"])
-    assert [replace(e, vector=()) for e in exported] == [
-        replace(e, chunk=_stored(e.chunk), vector=()) for e in staged
-    ]
+    assert [replace(e, vector=()) for e in exported] == [replace(e, chunk=_stored(e.chunk), vector=()) for e in staged]
     assert [e.vector for e in exported] == [pytest.approx(EAST), pytest.approx(BETWEEN)]
     assert [e.chunk.revision for e in await index.export("book", ["r2", "r1"])] == ["r1", "r1", "r2"]
 

@@ -33,6 +33,7 @@ COMMANDS = {
     "mcp": "mcp",
     "serve": "serve",
     "doctor": "doctor",
+    "move": "move",
     "config": "config",
 }
 
