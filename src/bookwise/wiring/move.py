@@ -60,6 +60,7 @@ async def open_index_move(settings: Settings, *, to_server: bool, url: str | Non
         for name, end in ((f"the index in {settings.data_dir}", local), (f"the index on {_host(address)}", remote)):
             index = await stack.enter_async_context(open_configured_index(end, embedder))
             ends.append(IndexedBooks(name=name, index=index, catalog=stores.catalog(index.id)))
+        await stores.jobs(ends[0].index.id).interrupt_running()  # with the lock, no process can be running one
         source, target = ends if to_server else reversed(ends)
         yield IndexMove(source=source, target=target, facts=embedder.facts, jobs=stores.jobs())
 
