@@ -98,6 +98,10 @@ class LessonIndex(Protocol):
     async def vectors(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, Vector]:
         """The vectors of these chunks, as stored."""
 
+    async def export(self, book_id: str, revisions: Sequence[str]) -> list[EmbeddedChunk]:
+        """The stored chunks of these revisions with their vectors, ordered by revision and chunk index. Staging them
+        in another index gives the same search results. Only the text they were embedded from is not stored."""
+
 
 class CatalogReader(Protocol):
     """The read-only part of the catalog: which books exist, and which revisions are live."""

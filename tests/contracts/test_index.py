@@ -247,6 +247,38 @@ async def test_vectors_come_back_as_stored(index: LessonIndex) -> None:
     assert await index.vectors("book", []) == {}
 
 
+async def test_an_export_has_everything_that_was_staged(index: LessonIndex) -> None:
+    audience = Audience(hardware_tier=3, proficiency_level="C1", layer="L4")
+    staged = embedded(chunks("loops", "r1", TEXT, OTHER, audience=audience), EAST, BETWEEN)
+    await index.stage(staged[::-1])
+    await index.stage(embedded(chunks("nodes", "r2", OTHER), NORTH))
+    exported = await index.export("book", ["r1"])
+    assert [replace(e, vector=()) for e in exported] == [replace(e, chunk=_stored(e.chunk), vector=()) for e in staged]
+    assert [e.vector for e in exported] == [pytest.approx(EAST), pytest.approx(BETWEEN)]
+    assert [e.chunk.revision for e in await index.export("book", ["r2", "r1"])] == ["r1", "r1", "r2"]
+
+
+async def test_an_export_has_the_named_revisions_of_one_book_only(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT), EAST))
+    await index.stage(embedded(chunks("loops", "r1", OTHER, book_id="other"), EAST))
+    assert [e.chunk.locator.book_id for e in await index.export("book", ["r1"])] == ["book"]
+    assert await index.export("book", []) == []
+    assert await index.export("book", ["r9"]) == []
+
+
+async def test_staging_an_export_again_changes_nothing(index: LessonIndex) -> None:
+    """A copy may be repeated: the same chunks take the same places, with the same scores."""
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, BETWEEN))
+    search = Filter(book_id="book")
+    before = await index.nearest(BETWEEN, "request of publishers", within=search, limit=5)
+    await index.stage(await index.export("book", ["r1"]))
+    after = await index.nearest(BETWEEN, "request of publishers", within=search, limit=5)
+    assert await index.revisions("book") == {"r1": 2}
+    assert [(c.ref, pytest.approx(c.cosine, abs=1e-6), pytest.approx(c.lexical, abs=1e-6)) for c in before] == [
+        (c.ref, c.cosine, c.lexical) for c in after
+    ]
+
+
 async def test_what_was_staged_is_there_after_reopening(reopen: Open) -> None:
     index = await reopen()
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))

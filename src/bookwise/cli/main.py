@@ -34,6 +34,7 @@ COMMANDS = {
     "serve": "serve",
     "worker": "worker",
     "doctor": "doctor",
+    "move": "move",
     "config": "config",
 }
 

@@ -13,6 +13,7 @@ BookwiseError
 │   ├── StepLost           another worker has taken this part of a job over, or the job has ended
 │   ├── EmbedderMismatch   the book was indexed with another embedder
 │   ├── CollectionMismatch the book was indexed in another collection
+│   ├── CopyMismatch       a copy differs from its source
 │   ├── ThreadBusy         the thread's last question is still being answered
 │   └── RequestRunning     the same request is still running
 ├── Unavailable          try again later
@@ -99,6 +100,10 @@ class EmbedderMismatch(Conflict):
 
 class CollectionMismatch(Conflict):
     """The book was indexed in another collection than the one configured."""
+
+
+class CopyMismatch(Conflict):
+    """A copy differs from its source, or the source is incomplete."""
 
 
 class ThreadBusy(Conflict):

@@ -111,7 +111,7 @@ async def open_app(
         if embedder is None:
             embedder = await stack.enter_async_context(open_embedder(settings))
         if index is None:
-            index = await stack.enter_async_context(_open_index(settings, embedder))
+            index = await stack.enter_async_context(open_configured_index(settings, embedder))
         stores = await stack.enter_async_context(open_stores(database_url(settings)))
         jobs = stores.jobs(index.id)
         if settings.needs_data_folder and not take_over_jobs:  # no other process can be running one
@@ -206,7 +206,7 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_data_folder(settings.data_dir))
         embedder = await stack.enter_async_context(open_embedder(settings, inline=True))
-        opening = _open_index(settings, embedder)
+        opening = open_configured_index(settings, embedder)
         if begin_loading := getattr(embedder, "begin_loading", None):  # a local model loads while the index opens
             begin_loading()
         index = await stack.enter_async_context(opening)
@@ -227,7 +227,7 @@ def open_answers(settings: Settings, search: SearchKit) -> AbstractAsyncContextM
     return open_ask_kit(settings, search)
 
 
-def _open_index(settings: Settings, embedder: Embedder) -> AbstractAsyncContextManager[LessonIndex]:
+def open_configured_index(settings: Settings, embedder: Embedder) -> AbstractAsyncContextManager[LessonIndex]:
     """The index of this embedder's vectors: on the server, or in the data folder, whose lock the caller holds."""
     if settings.qdrant_url is not None:
         require_client()

@@ -15,7 +15,16 @@ from bookwise.adapters.qdrant.candidates import to_candidates
 from bookwise.adapters.qdrant.conditions import Condition
 from bookwise.adapters.qdrant.embedded_filter import to_filter
 from bookwise.adapters.qdrant.pages import pages
-from bookwise.adapters.qdrant.schema import DENSE, TENANT, WORDS, point_id, to_chunk, to_payload
+from bookwise.adapters.qdrant.schema import (
+    DENSE,
+    TENANT,
+    WORDS,
+    by_revision,
+    point_id,
+    to_chunk,
+    to_embedded,
+    to_payload,
+)
 from bookwise.adapters.qdrant.shard import Shard, engine_errors, open_shard, opening_errors
 from bookwise.adapters.qdrant.terms import TermEncoder, Terms
 from bookwise.domain.books import Chunk, EmbeddedChunk, Vector
@@ -96,6 +105,11 @@ class EmbeddedIndex:
         with engine_errors():
             return self._vectors(book_id, list(chunk_ids))
 
+    async def export(self, book_id: str, revisions: Sequence[str]) -> list[EmbeddedChunk]:
+        if not revisions:
+            return []
+        return await self._in_thread(partial(self._export, book_id, list(revisions)))
+
     async def unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
         with engine_errors():
             return frozenset(word for word in words if self._is_unknown(book_id, word))
@@ -154,6 +168,10 @@ class EmbeddedIndex:
         wanted = conditions.of_chunks(book_id, chunk_ids)
         records = self._records(wanted, with_payload=["chunk_id"], with_vector=[DENSE])
         return {record.payload["chunk_id"]: tuple(record.vector[DENSE]) for record in records}
+
+    def _export(self, book_id: str, revisions: list[str]) -> list[EmbeddedChunk]:
+        records = self._records(conditions.of_revisions(book_id, revisions), with_vector=[DENSE])
+        return sorted((to_embedded(r.payload, tuple(r.vector[DENSE])) for r in records), key=by_revision)
 
     def _records(
         self, wanted: list[Condition], *, with_payload: bool | list[str] = True, with_vector: bool | list[str] = False

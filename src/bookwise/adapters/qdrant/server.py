@@ -18,7 +18,7 @@ from bookwise.adapters.qdrant import conditions, lexical
 from bookwise.adapters.qdrant.candidates import to_candidates
 from bookwise.adapters.qdrant.conditions import Condition
 from bookwise.adapters.qdrant.pages import pages
-from bookwise.adapters.qdrant.schema import DENSE, WORDS, point_id, to_chunk, to_payload
+from bookwise.adapters.qdrant.schema import DENSE, WORDS, by_revision, point_id, to_chunk, to_embedded, to_payload
 from bookwise.adapters.qdrant.server_calls import ServerCalls, ServerTimeouts
 from bookwise.adapters.qdrant.server_collection import CollectionOptions, ServerCollection, stored_identities
 from bookwise.adapters.qdrant.server_errors import NotCompleted
@@ -171,6 +171,13 @@ class ServerIndex:
         wanted = conditions.of_chunks(book_id, list(chunk_ids))
         records = await self._records(wanted, with_payload=["chunk_id"], with_vectors=[DENSE])
         return {record.payload["chunk_id"]: tuple(record.vector[DENSE]) for record in records}
+
+    async def export(self, book_id: str, revisions: Sequence[str]) -> list[EmbeddedChunk]:
+        if not revisions:
+            return []
+        wanted = conditions.of_revisions(book_id, list(revisions))
+        records = await self._records(wanted, with_vectors=[DENSE])
+        return sorted((to_embedded(r.payload, tuple(r.vector[DENSE])) for r in records), key=by_revision)
 
     async def unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
         terms = {word: self._terms.of_query(word).indices for word in words}
