@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 if TYPE_CHECKING:  # a search should not load the types of jobs, threads and keys
-    from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
-    from contextlib import AbstractAsyncContextManager
+    from collections.abc import AsyncIterator, Mapping, Sequence
     from datetime import datetime
 
-    from bookwise.domain.access import ApiKey, ApiRole, Caller
+    from bookwise.domain.access import ApiKey, ApiRole
     from bookwise.domain.answers import (
         Citation,
         EngineName,
@@ -28,7 +27,6 @@ if TYPE_CHECKING:  # a search should not load the types of jobs, threads and key
     from bookwise.domain.books import Book, Chunk, EmbeddedChunk, EmbedderFacts, Vector
     from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome, LessonRecord
     from bookwise.domain.journal import AskedQuestion, Thumb
-    from bookwise.domain.rate_limits import RateState
     from bookwise.domain.search import Candidate, Filter, Live
     from bookwise.domain.threads import Thread, ThreadMessage
 
@@ -323,32 +321,6 @@ class KeyStore(Protocol):
         """Whether at least one key is active."""
 
 
-class KeyChanges(Protocol):
-    """Notices changes of API keys that any process has made."""
-
-    def watch(self) -> AsyncGenerator[None]:
-        """Yields at the start if there are keys, and within about a second of each change or, while the database was
-        unavailable, of its return."""
-
-
-class RateLimits(Protocol):
-    """Limits the requests and the open streams of callers, in all processes that share a database together.
-
-    The window slides: no period of 60 seconds contains more requests than the rate. A request counts for at most 1 %
-    longer than that. A caller without a limit is always admitted.
-    """
-
-    async def admit(self, caller: Caller) -> RateState:
-        """Counts a request. Raises `TooManyRequests`, without counting it, when the limit is reached."""
-
-    def stream(self, caller: Caller) -> AbstractAsyncContextManager[None]:
-        """Counts a stream while the block runs. Raises `TooManyRequests` when the limit is reached."""
-
-    async def maintain(self) -> None:
-        """Keeps the open streams counted, and deletes what no longer counts. A process must call this every
-        `MAINTENANCE_SECONDS`; the streams of one that does not are freed after `LEASE_SECONDS`."""
-
-
 class Journal(Protocol):
     """Stores questions and their outcomes for the author, for 90 days."""
 
@@ -390,20 +362,3 @@ class ResponseStore(Protocol):
 
     async def forget(self, *, before: datetime) -> int:
         """Deletes older claims and responses; returns their number."""
-
-
-class DeliveryStore(Protocol):
-    """Stores which webhook deliveries were handled, for three days."""
-
-    async def claim(self, delivery_id: str) -> bool:
-        """True for the first caller: it must handle the delivery, then keep or release it. Another may claim it after a
-        minute without either."""
-
-    async def keep(self, delivery_id: str) -> None:
-        """Records that a claimed delivery was handled."""
-
-    async def release(self, delivery_id: str) -> None:
-        """Gives up a delivery that could not be handled; it may come again."""
-
-    async def forget(self, *, before: datetime) -> int:
-        """Deletes older records; returns their number."""

@@ -7,7 +7,7 @@ import pytest
 
 from bookwise.adapters.sql.database import Database, open_database
 from bookwise.adapters.sql.deliveries import SqlDeliveries
-from bookwise.ports import DeliveryStore
+from bookwise.service_ports import DeliveryStore
 
 pytestmark = pytest.mark.anyio
 

@@ -18,7 +18,7 @@ from bookwise.adapters.sql.rate_limits import SqlRateLimits
 from bookwise.domain.access import ANYONE, Caller
 from bookwise.domain.errors import BookwiseError, TooManyRequests
 from bookwise.domain.rate_limits import LEASE_SECONDS, RateState
-from bookwise.ports import RateLimits
+from bookwise.service_ports import RateLimits
 from tests.support.databases import POOLED, ask, new_migrated_url, run
 from tests.support.stopped_time import StoppedTime
 

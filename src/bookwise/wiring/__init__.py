@@ -32,18 +32,16 @@ if TYPE_CHECKING:
     from bookwise.ports import (
         Catalog,
         CatalogReader,
-        DeliveryStore,
         Embedder,
         JobStore,
         Journal,
-        KeyChanges,
         KeyStore,
         LessonIndex,
-        RateLimits,
         ResponseStore,
         ThreadStore,
         VectorCache,
     )
+    from bookwise.service_ports import DeliveryStore, KeyChanges, RateLimits
 
 DATABASE_FILE = "bookwise.db"
 INDEX_FOLDER = "index"

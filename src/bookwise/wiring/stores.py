@@ -16,7 +16,7 @@ from bookwise.adapters.sql.rate_limits import SqlRateLimits
 from bookwise.adapters.sql.responses import SqlResponses
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.adapters.sql.vectors import SqlVectorCache
-from bookwise.ports import KeyChanges, RateLimits
+from bookwise.service_ports import KeyChanges, RateLimits
 from bookwise.wiring.catalog_stores import CatalogStores
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
-from sqlalchemy import URL, Connection, create_engine, event, exc
+from sqlalchemy import URL, Connection, create_engine, event
 
 from bookwise.adapters.sql.address import Address
 from bookwise.domain.errors import Misconfigured
@@ -118,30 +118,11 @@ def _set_pragmas(connection: Any, _record: object) -> None:
 
 
 def _postgres_engine(address: Address, timeouts: DatabaseTimeouts) -> "AsyncEngine":
-    from sqlalchemy.ext.asyncio import create_async_engine  # loads the asyncio extension: 0.08 s, not needed for SQLite
-
     try:
-        from bookwise.adapters.sql.postgres_connection import PostgresConnection  # loads an optional package: 0.1 s
+        from bookwise.adapters.sql.postgres_connection import make_engine  # loads psycopg, an optional package: 0.2 s
     except ImportError as error:
         raise Misconfigured(
             "DATABASE_URL is a PostgreSQL address, but the PostgreSQL driver is not installed.",
             advice="Run `pip install 'bookwise[postgres]'`.",
         ) from error
-
-    engine = create_async_engine(
-        "postgresql+psycopg://",
-        async_creator=lambda: PostgresConnection.open(address.location, timeouts),
-        isolation_level="AUTOCOMMIT",
-        use_native_hstore=False,  # it would be looked up at the first connection
-        pool_size=5,
-        max_overflow=5,
-        pool_timeout=timeouts.pool,
-        hide_parameters=True,
-    )
-    event.listen(engine.sync_engine, "checkout", _replace_ended)
-    return engine
-
-
-def _replace_ended(connection: Any, _record: object, _proxy: object) -> None:
-    if connection.driver_connection.has_ended:
-        raise exc.InvalidatePoolError
+    return make_engine(address, timeouts)

@@ -1,4 +1,4 @@
-"""A PostgreSQL URL → an open connection with time limits. Loads psycopg, an optional package."""
+"""A PostgreSQL address → an engine and connections with time limits. Loads psycopg, an optional package."""
 
 import asyncio
 import select
@@ -6,7 +6,10 @@ from typing import Any, Self, TypeVar
 
 import psycopg
 from psycopg.abc import PQGen
+from sqlalchemy import event, exc
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from bookwise.adapters.sql.address import Address
 from bookwise.adapters.sql.engines import DatabaseTimeouts
 
 T = TypeVar("T")
@@ -58,3 +61,24 @@ class PostgresConnection(psycopg.AsyncConnection[Any]):
         poll = select.poll()
         poll.register(self.fileno(), select.POLLIN)
         return bool(poll.poll(0))
+
+
+def make_engine(address: Address, timeouts: DatabaseTimeouts) -> AsyncEngine:
+    """An engine that has not connected yet. Its errors and logs never contain parameters."""
+    engine = create_async_engine(
+        "postgresql+psycopg://",
+        async_creator=lambda: PostgresConnection.open(address.location, timeouts),
+        isolation_level="AUTOCOMMIT",
+        use_native_hstore=False,  # it would be looked up at the first connection
+        pool_size=5,
+        max_overflow=5,
+        pool_timeout=timeouts.pool,
+        hide_parameters=True,
+    )
+    event.listen(engine.sync_engine, "checkout", _replace_ended)
+    return engine
+
+
+def _replace_ended(connection: Any, _record: object, _proxy: object) -> None:
+    if connection.driver_connection.has_ended:
+        raise exc.InvalidatePoolError

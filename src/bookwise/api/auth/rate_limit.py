@@ -8,7 +8,7 @@ from bookwise.api.auth.access import Reader
 from bookwise.api.middleware.rate_headers import RateHeaders
 from bookwise.domain.errors import TooManyRequests
 from bookwise.domain.rate_limits import WINDOW_SECONDS, RateState
-from bookwise.ports import RateLimits
+from bookwise.service_ports import RateLimits
 
 
 def rate_headers(state: RateState) -> dict[str, str]:
