@@ -119,7 +119,7 @@ def _set_pragmas(connection: Any, _record: object) -> None:
 
 def _postgres_engine(address: Address, timeouts: DatabaseTimeouts) -> "AsyncEngine":
     try:
-        from bookwise.adapters.sql.postgres_connection import make_engine  # loads an optional package: 0.2 s
+        from bookwise.adapters.sql.postgres_connection import make_engine  # loads psycopg, an optional package: 0.2 s
     except ImportError as error:
         raise Misconfigured(
             "DATABASE_URL is a PostgreSQL address, but the PostgreSQL driver is not installed.",

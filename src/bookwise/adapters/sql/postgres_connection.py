@@ -1,4 +1,4 @@
-"""A PostgreSQL URL → an engine of connections with time limits. Loads psycopg, an optional package."""
+"""A PostgreSQL address → an engine and connections with time limits. Loads psycopg, an optional package."""
 
 import asyncio
 import select
@@ -64,7 +64,7 @@ class PostgresConnection(psycopg.AsyncConnection[Any]):
 
 
 def make_engine(address: Address, timeouts: DatabaseTimeouts) -> AsyncEngine:
-    """An engine that has not connected yet. It replaces connections that the server has closed."""
+    """An engine that has not connected yet. Its errors and logs never contain parameters."""
     engine = create_async_engine(
         "postgresql+psycopg://",
         async_creator=lambda: PostgresConnection.open(address.location, timeouts),
