@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +42,8 @@ SEARCHES = 100
 WARM_UP = 10
 NOISE = 0.03
 TOP = 10
+MEASURED_CHUNKS = 1_000  #: staged at the end, as an ingest does; the others in larger batches
+LARGE_BATCH = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,32 +149,37 @@ def _chunk(material: Material, book: int, lesson: int, index: int, pick: Any) ->
 
 
 async def fill(place: Place, material: Material, books: int, per_book: int) -> float:
-    """Stages everything; returns the chunks per second of staging alone. Keeps the vectors of the first book."""
-    now, seconds, batch = utc_now(), 0.0, list[EmbeddedChunk]()
-
-    async def stage(index: LessonIndex) -> None:
-        nonlocal seconds
-        started = time.perf_counter()
-        await index.stage(batch)
-        seconds += time.perf_counter() - started
-        batch.clear()
-
-    first = []
+    """Fills the index; returns the chunks per second of staging alone, measured at its end as an ingest stages."""
+    left, last = books * per_book, list[float]()
     async with place.open(material.size) as index:
-        for book in range(books):
-            for chunks, vectors in lessons(material, book, per_book):
-                if book == 0:
-                    first.append(vectors.astype(np.float32))
-                batch += [
-                    EmbeddedChunk(chunk=chunk, vector=tuple(vector), embedding_model="scale", embedded_at=now)
-                    for chunk, vector in zip(chunks, vectors.tolist(), strict=True)
-                ]
-                if len(batch) >= BATCH_CHUNKS:
-                    await stage(index)
-        if batch:
-            await stage(index)
+        for batch in batches(embedded_chunks(place, material, books, per_book), books * per_book):
+            started = time.perf_counter()
+            await index.stage(batch)
+            if left <= MEASURED_CHUNKS:
+                last.append((time.perf_counter() - started) / len(batch))
+            left -= len(batch)
+    return 1 / statistics.median(last)
+
+
+def batches(chunks: Iterator[EmbeddedChunk], left: int) -> Iterator[list[EmbeddedChunk]]:
+    """Large batches, then those of an ingest."""
+    while left:
+        large = min(LARGE_BATCH, left - MEASURED_CHUNKS)
+        batch = list(islice(chunks, large if large > 0 else BATCH_CHUNKS))
+        left -= len(batch)
+        yield batch
+
+
+def embedded_chunks(place: Place, material: Material, books: int, per_book: int) -> Iterator[EmbeddedChunk]:
+    """All chunks with their vectors. Those of the first book are kept, for the exact search."""
+    now, first = utc_now(), []
+    for book in range(books):
+        for chunks, vectors in lessons(material, book, per_book):
+            if book == 0:
+                first.append(vectors.astype(np.float32))
+            for chunk, vector in zip(chunks, vectors.tolist(), strict=True):
+                yield EmbeddedChunk(chunk=chunk, vector=tuple(vector), embedding_model="scale", embedded_at=now)
     np.save(place.folder / "first.npy", np.concatenate(first))
-    return books * per_book / seconds
 
 
 async def measure(place: Place, material: Material) -> dict[str, float]:
