@@ -44,6 +44,12 @@ def library(bookwise: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     return bookwise
 
 
+@pytest.fixture
+def new_postgres(postgres: Postgres, migrated_postgres: str) -> Iterator[str]:
+    with postgres.new_database(like=migrated_postgres) as url:
+        yield url
+
+
 def results(bookwise: CommandLine) -> list[Any]:
     """What a reader finds: places and texts exactly, scores to the fifth digit."""
     found = []
@@ -152,21 +158,23 @@ def test_other_data_of_the_book_in_the_target_is_kept_unless_it_is_to_be_replace
 
 
 def test_a_database_on_a_server_and_back_in_a_file_is_the_same(
-    library: CommandLine, postgres: Postgres, migrated_postgres: str, monkeypatch: pytest.MonkeyPatch
+    library: CommandLine, new_postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def shown() -> list[Any]:
+        return [results(library), library.json("books"), library.json("jobs"), library.json("keys", "list")]
+
     library("keys", "create", "website")
-    before = [results(library), library.json("books"), library.json("jobs"), library.json("keys", "list")]
-    with postgres.new_database(like=migrated_postgres) as url:
-        report = library.json("move", "--to", "postgres", "--url", url)
-        assert {table["name"]: table["rows"] for table in report["tables"]}["lessons"] == len(LESSONS)
-        assert "DATABASE_URL" in report["to_do"][0]
-        (library.data / "bookwise.db").rename(library.data / "old.db")
-        monkeypatch.setenv("DATABASE_URL", url)
-        assert [results(library), library.json("books"), library.json("jobs"), library.json("keys", "list")] == before
-        assert library("move", "--to", "sqlite") == 0
-        assert "Unset DATABASE_URL" in library.out
-        monkeypatch.delenv("DATABASE_URL")
-        assert [results(library), library.json("books"), library.json("jobs"), library.json("keys", "list")] == before
+    before = shown()
+    report = library.json("move", "--to", "postgres", "--url", new_postgres)
+    assert {table["name"]: table["rows"] for table in report["tables"]}["lessons"] == len(LESSONS)
+    assert "DATABASE_URL" in report["to_do"][0]
+    (library.data / "bookwise.db").rename(library.data / "old.db")
+    monkeypatch.setenv("DATABASE_URL", new_postgres)
+    assert shown() == before
+    assert library("move", "--to", "sqlite") == 0
+    assert "Unset DATABASE_URL" in library.out
+    monkeypatch.delenv("DATABASE_URL")
+    assert shown() == before
 
 
 @pytest.mark.parametrize(
@@ -205,12 +213,17 @@ def test_a_move_does_not_create_its_source(bookwise: CommandLine, server: str) -
 
 
 @pytest.mark.anyio
-async def test_a_book_of_another_embedder_or_with_an_open_job_is_refused(library: CommandLine, server: str) -> None:
+async def test_a_book_of_another_embedder_or_with_an_open_job_is_refused(
+    library: CommandLine, server: str, new_postgres: str
+) -> None:
     settings = Settings(data_dir=library.data, embedder="hashing", **_collection())  # type: ignore[arg-type]
     async with open_stores(database_url(settings)) as stores:
         job = await stores.jobs("an index that another process writes to").open("robots", "full", "/robots")
     assert await anyio.to_thread.run_sync(library, "move", "--to", "qdrant", "--url", server) == 4
-    assert f"while job {job.job_id} is queued" in library.err
+    assert f"Job {job.job_id} of the book 'robots' is queued" in library.err
+    to_postgres = ("move", "--to", "postgres", "--url", new_postgres)
+    assert await anyio.to_thread.run_sync(library, *to_postgres) == 4
+    assert f"Job {job.job_id} of the book 'robots' is queued" in library.err
     async with open_stores(database_url(settings)) as stores:
         await stores.jobs().fail(job.job_id, "stopped")
     async with open_app(settings) as app:

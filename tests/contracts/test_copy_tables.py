@@ -12,7 +12,7 @@ from bookwise.adapters.sql.jobs import SqlJobs
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.domain.errors import Conflict, CopyMismatch
 from tests.support.databases import ask, run
-from tests.support.full_database import BOOKS, all_rows, fill
+from tests.support.full_database import BOOKS, FILLED_TABLES, all_rows, fill
 from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.anyio
@@ -66,7 +66,7 @@ async def copied(source: Database, target: Database, scope: CopyScope = EVERYTHI
 async def test_there_and_back_again_every_row_is_the_same(database: Database, other: Database, tmp_path: Path) -> None:
     await fill(database)
     before = await all_rows(database)
-    assert all(before.values()), "a table without rows proves nothing"
+    assert all(before[name] for name in FILLED_TABLES), "a table without rows proves nothing"
     assert await copied(database, other) == sum(map(len, before.values()))
     assert await all_rows(other) == before
     async with open_database(sqlite_url(tmp_path / "back.db")) as back:

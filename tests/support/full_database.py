@@ -1,4 +1,4 @@
-"""A database with rows in every table, written by the real stores, and all its rows as Python values."""
+"""A database with rows in its tables, written by the real stores, and all its rows as Python values."""
 
 from datetime import timedelta
 from typing import Any
@@ -24,6 +24,19 @@ from tests.support.talks import WallClock, talk
 
 Rows = dict[str, list[dict[str, Any]]]
 
+FILLED_TABLES = (
+    "api_keys",
+    "archived_messages",
+    "asked_questions",
+    "books",
+    "conversation_threads",
+    "embeddings",
+    "facts",
+    "job_outcomes",
+    "jobs",
+    "kept_responses",
+    "lessons",
+)
 BOOKS = ("Zebra", "arms", "äpfel", "_odd")  #: sorted differently by every database
 
 

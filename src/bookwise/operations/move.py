@@ -18,6 +18,7 @@ from bookwise.wiring.move import DatabaseMove, IndexMove, open_database_move, op
 MoveTarget: TypeAlias = Literal["qdrant", "embedded", "postgres", "sqlite"]
 OnProgress: TypeAlias = Callable[[int, int], None]  #: done, total
 
+JOBS_READ = 10_000  #: newest jobs, searched for open ones
 MOVE_TARGETS: tuple[MoveTarget, ...] = ("qdrant", "embedded", "postgres", "sqlite")
 
 
@@ -100,7 +101,7 @@ async def _selected_books(request: MoveRequest, ends: IndexMove) -> list[Book]:
     books = await catalog.books() if request.book_id is None else [await catalog.book(request.book_id)]
     for book in books:
         book.require_embedder(ends.facts)
-        await _require_no_job(book.id, ends.jobs)
+    await _require_no_job(request, ends.jobs)
     if not any([await catalog.records(book.id) for book in books]):
         raise NotFound(
             f"There is no book to move in {ends.source.name}.",
@@ -109,13 +110,14 @@ async def _selected_books(request: MoveRequest, ends: IndexMove) -> list[Book]:
     return books
 
 
-async def _require_no_job(book_id: str, jobs: JobStore) -> None:
-    newest = await jobs.jobs(book_id, limit=1)  # a book has at most one open job, and it is the newest
-    if newest and newest[0].completed_at is None:
-        raise JobAlreadyRunning(
-            f"The book {book_id!r} cannot be moved while job {newest[0].job_id} is {newest[0].status}.",
-            advice="Wait until the job has ended, or cancel it.",
-        )
+async def _require_no_job(request: MoveRequest, jobs: JobStore) -> None:
+    """Raises `JobAlreadyRunning` while a job may change what is copied."""
+    for job in await jobs.jobs(request.book_id, limit=JOBS_READ):
+        if job.completed_at is None:
+            raise JobAlreadyRunning(
+                f"Job {job.job_id} of the book {job.book_id!r} is {job.status}.",
+                advice="Wait until it has ended. If its process is gone, `bookwise jobs` marks it as failed.",
+            )
 
 
 def _index_settings(request: MoveRequest) -> tuple[str, ...]:
@@ -127,6 +129,7 @@ def _index_settings(request: MoveRequest) -> tuple[str, ...]:
 async def _move_database(request: MoveRequest, databases: DatabaseMove, on_progress: OnProgress) -> MoveReport:
     source, target = databases.source, databases.target
     scope = CopyScope(book_id=request.book_id)
+    await _require_no_job(request, databases.jobs)
     total, done = 2 * await count_rows(source, scope), 0
     if not total:
         raise NotFound(

@@ -38,6 +38,7 @@ class DatabaseMove:
 
     source: Database
     target: Database
+    jobs: JobStore  #: of the source
 
 
 @asynccontextmanager
@@ -79,10 +80,9 @@ async def open_database_move(settings: Settings, *, to_server: bool, url: str | 
         if to_server:
             _require_database(parse_address(local))
         source_url, target_url = (local, remote) if to_server else (remote, local)
-        yield DatabaseMove(
-            source=await stack.enter_async_context(open_database(source_url)),
-            target=await stack.enter_async_context(open_database(target_url)),
-        )
+        source = await stack.enter_async_context(open_stores(source_url))
+        target = await stack.enter_async_context(open_database(target_url))
+        yield DatabaseMove(source=source.database, target=target, jobs=source.jobs())
 
 
 @contextmanager
