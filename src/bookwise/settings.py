@@ -120,6 +120,11 @@ class Settings:
         ge=0,
         le=600,
     )
+    header_timeout_seconds: int = _setting(10, "Time that a client has to send the head of a request.", ge=1, le=3600)
+    idle_timeout_seconds: int = _setting(5, "Time that a connection stays open between two requests.", ge=1, le=3600)
+    max_connections: int = _setting(
+        2_000, "Maximum number of open connections. Fewer when the process may open fewer files.", ge=1, le=100_000
+    )
     cors_origins: tuple[str, ...] = _setting(
         (), "Origins whose pages may call the service, such as https://book.example; comma-separated.", check=_origins
     )
@@ -129,7 +134,9 @@ class Settings:
     worker_batch_seconds: float = _setting(
         300.0, "Longest time for one batch of lessons in `bookwise worker`.", ge=1, le=86_400
     )
-    body_limit_bytes: int = _setting(512 * 1024, "Maximum size of a request body.", ge=1024, le=64 * 1024 * 1024)
+    body_limit_bytes: int = _setting(
+        64 * 1024, "Maximum size of a request body. A GitHub webhook may have 25 MiB.", ge=1024, le=64 * 1024 * 1024
+    )
 
     otel_endpoint: str | None = _unprefixed_setting(
         "OTEL_EXPORTER_OTLP_ENDPOINT",

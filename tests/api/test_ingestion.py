@@ -75,7 +75,7 @@ def signed(body: bytes, secret: str = SECRET) -> str:
 async def client_of(app: FastAPI, key: str = "") -> AsyncIterator[httpx2.AsyncClient]:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     transport = httpx2.ASGITransport(app)
-    async with httpx2.AsyncClient(transport=transport, base_url="http://bookwise", headers=headers) as client:
+    async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
         yield client
 
 

@@ -201,6 +201,7 @@ async def test_the_program_serves_the_same_tools_on_stdio_and_leaves_the_folder_
     async with Client(program) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "fetch", "ask"}
         found = await told(client, "search", query=SENSOR)
+        assert "NUL" in await trouble(client, "search", query="a\0b")
         async with open_app(settings_for(data)):
             assert "in use by" in await trouble(client, "search", query=SENSOR)
         passage = await told(client, "fetch", id=found["results"][0]["id"])

@@ -168,7 +168,7 @@ async def test_an_error_tells_openais_client_what_is_wrong_and_where(tmp_path: P
         assert (absent.value.type, absent.value.code, absent.value.param) == ("not-found", "not-found", None)
         with pytest.raises(openai.AuthenticationError, match="This API key is not valid"):
             await said(client.with_options(api_key="wrong"), user(SENSOR))
-        with pytest.raises(openai.APIStatusError, match=r"larger than 524,288 bytes") as large:
+        with pytest.raises(openai.APIStatusError, match=r"larger than 65,536 bytes") as large:
             await said(client, user("x" * 600_000))
         assert large.value.status_code == 413
 

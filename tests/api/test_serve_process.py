@@ -242,6 +242,16 @@ async def test_with_a_key_it_listens_to_the_world_and_asks_for_it(data: Path) ->
             assert (await client.get("/health")).status_code == 200
 
 
+async def test_a_service_that_had_a_key_stays_closed_when_the_last_one_is_revoked(data: Path) -> None:
+    async with open_app(settings_for(data)) as app:
+        key, secret = await app.keys.create("a key", "admin")
+        await app.keys.revoke(key.id)
+    async with serving(data) as served, httpx2.AsyncClient(base_url=served.url) as client:
+        assert "on this machine only" not in served.said
+        for headers in ({}, {"Authorization": f"Bearer {secret}"}):
+            assert (await client.get("/books", headers=headers)).status_code == 401
+
+
 async def test_a_port_that_is_taken_is_named(data: Path) -> None:
     async with serving(data) as served:
         second = await anyio.run_process(

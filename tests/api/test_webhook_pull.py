@@ -15,7 +15,7 @@ from pydantic import SecretStr
 
 from bookwise.settings import Settings
 from tests.support.apps import found, ingested
-from tests.support.git_repository import Repository, commit, git
+from tests.support.git_repository import Repository, commit, git, nested_repository
 from tests.support.http_service import Opened, http_service
 
 pytestmark = pytest.mark.anyio
@@ -169,3 +169,23 @@ async def test_pushes_while_one_is_pulled_end_at_the_last_head(scene: Scene) -> 
         await scene.deliver(f"delivery-{number}")
     await scene.ended(first["job"]["job_id"])
     assert await scene.finds("number5")
+
+
+async def test_a_repository_that_was_pushed_into_the_book_folder_is_not_obeyed(tmp_path: Path) -> None:
+    executed = tmp_path / "executed"
+    repository = Repository(tmp_path, {f"docs/{name}": text for name, text in FIRST.items()})
+    clone = repository.clone(tmp_path / "clone")
+    orders = f"""[core]
+	sshCommand = touch {executed};
+	fsmonitor = touch {executed};
+[remote "origin"]
+	url = ssh://git@server.example/owner/book.git
+"""
+    async with serving(repository, clone, tmp_path / "data") as scene:
+        await ingested(scene.opened.service.app, clone / "docs")
+        repository.push(nested_repository("docs", orders))
+        assert (await scene.pushed("delivery-1"))["status"] == "completed"
+        repository.push({f"docs/{name}": text for name, text in SECOND.items()})
+        assert (await scene.pushed("delivery-2"))["status"] == "completed"
+        assert await scene.finds("heliotrope")
+    assert not await anyio.Path(executed).exists()

@@ -50,5 +50,16 @@ class Repository:
 def commit(work_tree: Path, lessons: Mapping[str, str]) -> str:
     write_book(work_tree, lessons)
     git(work_tree, "add", "--all")
-    git(work_tree, "commit", "--quiet", "--message", "Lessons")
+    git(work_tree, "commit", "--quiet", "--allow-empty", "--message", "Lessons")
     return git(work_tree, "rev-parse", "HEAD")
+
+
+def nested_repository(folder: str, config: str) -> dict[str, str]:
+    """The files that make git take this folder of a work tree for a repository, with this configuration."""
+    head = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = .\n"
+    tracking = '[branch "main"]\n\tremote = origin\n\tmerge = refs/heads/main\n'
+    files = {"HEAD": "ref: refs/heads/main\n", "config": head + tracking + config}
+    return {f"{folder}/{name}": text for name, text in files.items()} | {
+        f"{folder}/objects/keep": "",
+        f"{folder}/refs/heads/keep": "",
+    }

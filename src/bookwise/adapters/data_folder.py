@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from bookwise.adapters.private_files import make_private, private_umask
 from bookwise.domain.errors import DataFolderBusy, Misconfigured
 
 LOCK_FILE = "lock"
@@ -27,7 +28,7 @@ class RunningService:
 
 @contextmanager
 def lock_data_folder(folder: Path) -> Iterator[None]:
-    """Locks the folder for the duration of the block.
+    """Locks the folder for the duration of the block. Other users can neither read it nor what is written meanwhile.
 
     `DataFolderBusy` names the process that holds the lock; `Misconfigured` if the folder cannot be written.
     """
@@ -38,7 +39,9 @@ def lock_data_folder(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             raise _busy_error(folder, _read_holder(handle)) from None
         _write_holder(handle)
-        yield
+        make_private(folder)
+        with private_umask():
+            yield
     finally:
         os.close(handle)
 
@@ -68,7 +71,7 @@ def running_service(folder: Path) -> RunningService | None:
 
 def _open_lock(folder: Path) -> int:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise Misconfigured(

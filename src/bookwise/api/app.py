@@ -7,19 +7,19 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import anyio
-from fastapi import Depends, FastAPI, Request
+from fastapi import FastAPI
 
 from bookwise import __version__
 from bookwise.adapters.sql.deliveries import DELIVERIES_KEPT
 from bookwise.adapters.sql.responses import KEPT
 from bookwise.api import problems
-from bookwise.api.auth.access import caller_of
-from bookwise.api.auth.rate_limit import Limited, add_rate_headers, limited
+from bookwise.api.auth.rate_limit import Limited, add_rate_headers
 from bookwise.api.idempotency import REPLAYED
 from bookwise.api.middleware.cors import Cors
 from bookwise.api.middleware.request_guard import RequestGuard
 from bookwise.api.middleware.request_log import RequestLog
 from bookwise.api.openapi import describe
+from bookwise.api.request_body import add_large_bodies
 from bookwise.api.routes import books, chat, feedback, health, ingestion, openai, operator, page, search, sessions
 from bookwise.api.routes.health import HealthChecks
 from bookwise.api.routes.mcp import mount_mcp
@@ -33,7 +33,6 @@ from bookwise.ports import Embedder
 from bookwise.settings import Settings
 
 CLEANUP_SECONDS = 300.0
-WEBHOOK = "/ingestion/webhook/github"  #: authenticated by its signature, not by a key
 EXPOSED_HEADERS = ("X-Request-ID", "X-Session-ID", "Retry-After", "RateLimit", "RateLimit-Policy", "Location", REPLAYED)
 #: FastAPI's own spans contain whole URLs with queries; ours are in api/telemetry.py.
 NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "operation_spans": False}
@@ -42,7 +41,7 @@ logger = logging.getLogger("bookwise.api")
 
 
 def create_app(settings: Settings, *, open_to_anyone: bool | None = True, embedder: Embedder | None = None) -> FastAPI:
-    """The service. Its lifespan locks the data folder. `open_to_anyone` None: open unless there is an active key.
+    """The service. Its lifespan locks the data folder. `open_to_anyone` None: open unless there has been a key.
     `embedder` replaces the configured one; the caller closes it."""
 
     @asynccontextmanager
@@ -76,7 +75,13 @@ def create_app(settings: Settings, *, open_to_anyone: bool | None = True, embedd
 
 def _add_middleware(app: FastAPI, settings: Settings) -> None:
     """Adds the middleware, innermost first."""
-    app.add_middleware(RequestGuard, body_limit=settings.body_limit_bytes, origins=settings.cors_origins)
+    app.add_middleware(
+        RequestGuard,
+        body_limit=settings.body_limit_bytes,
+        origins=settings.cors_origins,
+        unread=(ingestion.WEBHOOK, operator.PREFIX),
+    )
+    add_large_bodies(app)
     add_rate_headers(app)
     app.add_middleware(
         Cors,
@@ -91,18 +96,13 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
 
 
 def _add_routes(app: FastAPI) -> None:
-    for module in (chat, sessions, feedback, search, books, openai):
+    for module in (chat, sessions, feedback, search, books, openai, ingestion):
         app.include_router(module.router, dependencies=[Limited], responses=problems.RESPONSES)
     mount_mcp(app)
-    app.include_router(ingestion.router, dependencies=[Depends(_limited_unless_signed)], responses=problems.RESPONSES)
+    app.include_router(ingestion.webhook_router, responses=problems.RESPONSES)
     app.include_router(operator.router, dependencies=[Limited])
     app.include_router(health.router)
     app.include_router(page.router, responses=problems.ANYWHERE)
-
-
-async def _limited_unless_signed(request: Request) -> None:
-    if request.scope["route"].path != WEBHOOK:
-        await limited(request, await caller_of(request))
 
 
 async def _maintain_limits(state: ServiceState) -> None:

@@ -12,7 +12,6 @@ from fastapi import Request, Response
 from starlette.types import Message, Receive, Scope, Send
 
 from bookwise.api.auth.access import caller_of
-from bookwise.api.auth.rate_limit import limited
 from bookwise.api.problems import HttpProblem, Problem
 from bookwise.api.sse import EventStream
 from bookwise.api.state import state_of
@@ -55,7 +54,6 @@ class IdempotentRoute(StrictRoute):
             return await respond(request)
         key = _key_in(request.headers.getlist(HEADER))
         caller = await caller_of(request)
-        await limited(request, caller)
         state = state_of(request)
         lease = state.settings.answer_timeout_seconds + EXTRA_SECONDS
         claim = _Claim(state.app.responses, caller.owner, key, until=anyio.current_time() + lease)

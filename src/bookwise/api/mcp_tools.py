@@ -5,7 +5,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 from mcp import MCPError
 from mcp.server.lowlevel import Server
@@ -21,12 +21,13 @@ from mcp_types import (
     Tool,
     ToolAnnotations,
 )
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from bookwise import __version__
 from bookwise.answering import messages
 from bookwise.answering.ask import AskKit, ask, final
 from bookwise.api.auth.access import VisibleBooks
+from bookwise.api.strict_json import UNUSABLE, is_storable
 from bookwise.domain.access import Caller
 from bookwise.domain.answers import QUESTION_MAX, AnswerEvent, Citation, Passage, Question
 from bookwise.domain.books import Chunk
@@ -61,17 +62,28 @@ LogAnswer: TypeAlias = Callable[[AsyncGenerator[AnswerEvent], Question, Caller],
 _log = logging.getLogger(__name__)
 
 
+def _storable(text: str) -> str:
+    if not is_storable(text):
+        raise ValueError(UNUSABLE.removesuffix("."))
+    return text
+
+
+Text: TypeAlias = Annotated[str, AfterValidator(_storable)]
+
+
 class SearchArguments(BaseModel):
-    query: str = Field(description="What to search for, in your own words.")
+    query: Text = Field(description="What to search for, in your own words.", max_length=QUESTION_MAX)
 
 
 class FetchArguments(BaseModel):
-    id: str = Field(description="The id of a search result or of a citation.", max_length=200)
+    id: Text = Field(description="The id of a search result or of a citation.", max_length=200)
 
 
 class AskArguments(BaseModel):
-    question: str = Field(description="A question that can be understood on its own.", max_length=QUESTION_MAX)
-    book: str | None = Field(default=None, description="Book id. Optional when there is only one book.", max_length=200)
+    question: Text = Field(description="A question that can be understood on its own.", max_length=QUESTION_MAX)
+    book: Text | None = Field(
+        default=None, description="Book id. Optional when there is only one book.", max_length=200
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

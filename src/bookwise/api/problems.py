@@ -180,8 +180,8 @@ SHUTTING_DOWN = Problem(
 class HttpProblem(HTTPException):
     """A problem at the HTTP level, raised by the API itself."""
 
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.http_status, problem.detail)
+    def __init__(self, problem: Problem, *, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(problem.http_status, problem.detail, headers=headers)
         self.problem = problem
 
 

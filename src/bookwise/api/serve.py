@@ -12,6 +12,7 @@ from bookwise import __version__
 from bookwise.adapters.data_folder import RunningService, write_service_address
 from bookwise.adapters.json_log import log_to_stderr
 from bookwise.api.app import create_app
+from bookwise.api.connections import ConnectionConfig
 from bookwise.api.middleware.startup_gate import StartupGate
 from bookwise.api.problems import request_id
 from bookwise.api.state import ServiceState
@@ -19,6 +20,7 @@ from bookwise.domain.errors import Misconfigured
 from bookwise.settings import Settings
 
 GRACEFUL_SECONDS = 15
+BACKLOG = 2048  #: connections that the system accepts while the service is busy
 LOCAL_HOSTS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}  #: the address that local commands use
 
 OPEN = "No API key exists: the service listens on this machine only, and every local user has full access."
@@ -31,7 +33,7 @@ async def serve(settings: Settings) -> None:
     failure: Exception | None = None
     with bound(settings.host, settings.port) as listening:
         gate = StartupGate(app)
-        server = Server(gate, listening)
+        server = Server(gate, listening, settings)
         async with anyio.create_task_group() as tasks:
             with anyio.CancelScope() as opening:
                 tasks.start_soon(server.serve_until_signal, opening)
@@ -52,9 +54,10 @@ class Server(uvicorn.Server):
     """Listens at once, so that health checks are answered while the service opens. Ends streams before it waits for
     them. Stopping by a signal is not a failure."""
 
-    def __init__(self, gate: StartupGate, listening: socket.socket) -> None:
-        config = uvicorn.Config(
+    def __init__(self, gate: StartupGate, listening: socket.socket, settings: Settings) -> None:
+        config = ConnectionConfig(
             gate,
+            settings,
             lifespan="off",
             log_config=None,
             access_log=False,  # it would log whole URLs; RequestLog logs requests
@@ -80,6 +83,7 @@ class Server(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._listening.listen(BACKLOG)  # uvicorn has set a smaller one
         self._is_listening.set()
 
     async def announce(self, state: ServiceState) -> None:
@@ -118,7 +122,7 @@ class Server(uvicorn.Server):
 def bound(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        listening = socket.create_server((host, port), family=family, backlog=2048)
+        listening = socket.create_server((host, port), family=family, backlog=BACKLOG)
         # Connections inherit this. Without it, a body waits up to 40 ms for the acknowledgement of the headers.
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return listening

@@ -47,7 +47,7 @@ class ServiceState:
 
     async def check_keys(self) -> None:
         """Acts on a change of the keys: an open service with a key is closed, and streams check their keys."""
-        if self.open_to_anyone and await self.keys.any_active():
+        if self.open_to_anyone and await self.keys.any_ever():
             self.open_to_anyone = False  # behind a proxy, loopback is not only this machine
         self.alarm.ring()
 
@@ -61,10 +61,10 @@ class ServiceState:
 async def open_state(
     settings: Settings, *, open_to_anyone: bool | None = True, embedder: Embedder | None = None
 ) -> AsyncIterator[ServiceState]:
-    """Locks the data folder while it is open. `open_to_anyone` None: open unless there is an active key. `embedder`
+    """Locks the data folder while it is open. `open_to_anyone` None: open unless there has ever been a key. `embedder`
     replaces the configured one."""
     async with open_app(settings, embedder=embedder, take_over_jobs=True) as app:
-        is_open = not await app.keys.any_active() if open_to_anyone is None else open_to_anyone
+        is_open = not await app.keys.any_ever() if open_to_anyone is None else open_to_anyone
         if is_open:
             _require_loopback(settings.host)
         async with (

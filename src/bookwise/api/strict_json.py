@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeAlias
 
+import anyio.to_thread
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
 
@@ -13,24 +14,24 @@ from bookwise.api.problems import HttpProblem, Problem, malformed
 
 Respond: TypeAlias = Callable[[Request], Coroutine[Any, Any, Response]]
 
+MEMBERS_MAX = 2_000  #: in a whole body; the checks of a body cost time for each
+UNUSABLE = "The text contains a NUL or a lone surrogate."
+INLINE_BYTES = 16 * 1024  #: larger bodies are parsed in a thread
 ACCEPTED = ("application/json", "application/problem+json", "text/event-stream")
 
 
 class StrictRoute(APIRoute):
-    """A route that reads JSON and returns JSON or server-sent events."""
+    """A route that reads JSON and returns JSON or server-sent events. It parses after it checked key and rate."""
 
     def get_route_handler(self) -> Respond:
         respond = super().get_route_handler()
 
         async def handle(request: Request) -> Response:
-            try:
-                _require_accept(request.headers.get("accept", ""))
-                if self.body_field is not None:
-                    _require_json(request.headers.get("content-type", ""))
-                return await self.answer(StrictRequest(request.scope, request.receive), respond)
-            except HttpProblem:  # check the key first, and count the request
-                await limited(request, await caller_of(request))
-                raise
+            await limited(request, await caller_of(request))
+            _require_accept(request.headers.get("accept", ""))
+            if self.body_field is not None:
+                _require_json(request.headers.get("content-type", ""))
+            return await self.answer(StrictRequest(request.scope, request.receive), respond)
 
         return handle
 
@@ -50,21 +51,43 @@ class StrictRequest(Request):
 
     async def json(self) -> Any:
         body = await self.body()
-        try:
-            value = json.loads(
-                body.decode("utf-8-sig"), object_pairs_hook=_unique_names, parse_constant=_reject_constant
+        return parse_json(body) if len(body) <= INLINE_BYTES else await anyio.to_thread.run_sync(parse_json, body)
+
+
+def parse_json(body: bytes) -> Any:
+    """The value of a JSON text. Raises `HttpProblem`."""
+    try:
+        value = json.loads(body.decode("utf-8-sig"), object_pairs_hook=_unique_names, parse_constant=_reject_constant)
+        _require_few_members(value)
+        for pointer in _unusable(value, "#"):
+            raise _unusable_text(pointer)
+    except UnicodeDecodeError as error:
+        raise HttpProblem(malformed(error.start, "not UTF-8")) from None
+    except json.JSONDecodeError as error:
+        raise HttpProblem(malformed(error.pos, error.msg)) from None
+    except RecursionError:
+        raise HttpProblem(malformed(0, "too many levels")) from None
+    except ValueError as error:
+        raise HttpProblem(malformed(0, str(error))) from None
+    return value
+
+
+def _require_few_members(value: Any) -> None:
+    """Counts the members of all objects and the items of all arrays."""
+    count, pending = 0, [value]
+    while pending:
+        value = pending.pop()
+        items = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        count += len(items)
+        if count > MEMBERS_MAX:
+            raise HttpProblem(
+                Problem(
+                    slug="payload-too-large",
+                    detail=f"The body has more than {MEMBERS_MAX:,} members and items.",
+                    advice="Send a smaller body.",
+                )
             )
-            for pointer in _unusable(value, "#"):
-                raise _unusable_text(pointer)
-        except UnicodeDecodeError as error:
-            raise HttpProblem(malformed(error.start, "not UTF-8")) from None
-        except json.JSONDecodeError as error:
-            raise HttpProblem(malformed(error.pos, error.msg)) from None
-        except RecursionError:
-            raise HttpProblem(malformed(0, "too many levels")) from None
-        except ValueError as error:
-            raise HttpProblem(malformed(0, str(error))) from None
-        return value
+        pending.extend(items)
 
 
 def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -78,10 +101,15 @@ def _reject_constant(_: str) -> float:
     raise ValueError("NaN and Infinity are not JSON")
 
 
+def is_storable(text: str) -> bool:
+    """Whether all databases accept the text."""
+    return "\x00" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
+
+
 def _unusable(value: Any, pointer: str) -> Iterator[str]:
     """Pointers to texts that contain a NUL or a lone surrogate."""
     if isinstance(value, str):
-        if "\x00" in value or any("\ud800" <= c <= "\udfff" for c in value):
+        if not is_storable(value):
             yield pointer
     elif isinstance(value, dict):
         for name, item in value.items():
@@ -93,9 +121,8 @@ def _unusable(value: Any, pointer: str) -> Iterator[str]:
 
 
 def _unusable_text(pointer: str) -> HttpProblem:
-    message = "The text contains a NUL or a lone surrogate."
-    where = {"pointer": pointer, "in": "body", "message": message}
-    return HttpProblem(Problem(slug="validation", detail=message, advice="Remove it.", errors=(where,)))
+    where = {"pointer": pointer, "in": "body", "message": UNUSABLE}
+    return HttpProblem(Problem(slug="validation", detail=UNUSABLE, advice="Remove it.", errors=(where,)))
 
 
 def _require_json(content_type: str) -> None:

@@ -82,8 +82,8 @@ class KeyStore(Protocol):
         """The same key (id, role, books, ownership) with a new secret. The previous secret works until the grace period
         ends; older secrets stop working at once."""
 
-    async def any_active(self) -> bool:
-        """Whether at least one key is active."""
+    async def any_ever(self) -> bool:
+        """Whether a key was ever created, also if all are revoked now."""
 
 
 class KeyChanges(Protocol):

@@ -79,8 +79,8 @@ class SqlKeys:
         until = now + _validate_grace(grace_seconds) if grace_seconds else None
         return await self._database.write(_rotate, key_id, _hash(secret), until), secret
 
-    async def any_active(self) -> bool:
-        query = select(api_keys.c.key_id).where(api_keys.c.revoked_at.is_(None)).limit(1)
+    async def any_ever(self) -> bool:
+        query = select(api_keys.c.key_id).limit(1)  # a revoked key keeps its row
         return await self._database.read(lambda connection: connection.execute(query).first() is not None)
 
 

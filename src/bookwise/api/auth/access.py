@@ -28,6 +28,13 @@ async def caller_of(request: Request, _: Annotated[object, Depends(KEY_SCHEME)] 
 
     An open service needs no key and ignores one: clients of OpenAI's API always send something.
     """
+    caller: Caller | None = getattr(request.state, "caller", None)  # known, if the route had to check before parsing
+    if caller is None:
+        request.state.caller = caller = await _authenticate(request)
+    return caller
+
+
+async def _authenticate(request: Request) -> Caller:
     state = state_of(request)
     if state.open_to_anyone:
         return ANYONE

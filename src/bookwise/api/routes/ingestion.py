@@ -2,15 +2,18 @@
 
 import hashlib
 import hmac
+import re
 from typing import Annotated, Any, Literal, Self
 
 import anyio
+import anyio.to_thread
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from bookwise.api.auth.access import Admin, require_book
 from bookwise.api.idempotency import IdempotentRoute
 from bookwise.api.problems import documented
+from bookwise.api.request_body import LARGE_BYTES, read_large_body
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import Caller
 from bookwise.domain.errors import InvalidInput, NotFound, Unauthenticated
@@ -21,10 +24,15 @@ from bookwise.schemas.books import EXAMPLE_FILE, JOB_EXAMPLE, OUTCOME_EXAMPLE, I
 from bookwise.schemas.wire import EXAMPLE_BOOK_ID, Shape, examples
 
 DELIVERY_ID_MAX = 100
+WEBHOOK = "/ingestion/webhook/github"
+WEBHOOK_BODY_MAX = 25 * 1024 * 1024  #: what GitHub sends at most
 
 BookId = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]{0,63}$")]
 
+_SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
+
 router = APIRouter(prefix="/ingestion", tags=["ingestion"], route_class=IdempotentRoute)
+webhook_router = APIRouter(tags=["ingestion"])  #: authenticated by a signature, not by a key
 
 
 class TriggerRequest(Shape):
@@ -206,8 +214,8 @@ async def changes(
     return ChangesResponse.of(book_id, await preview_changes(book_id, state_of(request).app))
 
 
-@router.post(
-    "/webhook/github",
+@webhook_router.post(
+    WEBHOOK,
     status_code=202,
     summary="Receive a GitHub webhook",
     responses=RECEIVED | documented(404, 409, 507),
@@ -223,12 +231,11 @@ async def github_webhook(
 ) -> WebhookReceipt:
     """A push to the configured branch ingests the book. The request is authenticated by its signature, not by a key."""
     state = state_of(request)
-    body = await request.body()
-    _require_signature(x_hub_signature_256, body, _secret(state))
+    body = await _signed_body(request, x_hub_signature_256, _secret(state))
     if x_github_event == "ping":
         response.status_code = 200
         return WebhookReceipt(outcome="pong")
-    if x_github_event != "push" or not _is_relevant(_push_from(body), state):
+    if x_github_event != "push" or not _is_relevant(await _push_from(body), state):
         return WebhookReceipt(outcome="ignored")
     return await _delivered(x_github_delivery, book_id, state, response)
 
@@ -259,14 +266,20 @@ def _secret(state: ServiceState) -> str:
     return settings.github_webhook_secret.get_secret_value()
 
 
-def _require_signature(signature: str, body: bytes, secret: str) -> None:
-    expected = f"sha256={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}"
-    if not hmac.compare_digest(expected.encode(), signature.encode()):
+async def _signed_body(request: Request, signature: str, secret: str) -> bytes:
+    """The body, hashed while it arrives. A signature that cannot be valid is refused before the body is read."""
+    digest = hmac.new(secret.encode(), digestmod=hashlib.sha256)
+    is_possible = bool(_SIGNATURE.fullmatch(signature))
+    body = await read_large_body(request, WEBHOOK_BODY_MAX, on_part=digest.update) if is_possible else b""
+    if not is_possible or not hmac.compare_digest(f"sha256={digest.hexdigest()}", signature):
         raise Unauthenticated("The signature is not valid.", advice="Configure the same secret here and at GitHub.")
+    return body
 
 
-def _push_from(body: bytes) -> _Push:
+async def _push_from(body: bytes) -> _Push:
     try:
+        if len(body) > LARGE_BYTES:
+            return await anyio.to_thread.run_sync(_Push.model_validate_json, body)
         return _Push.model_validate_json(body)
     except ValidationError as error:
         raise InvalidInput(

@@ -13,7 +13,9 @@ from starlette.types import Receive, Scope, Send
 
 from bookwise.api.auth.access import Reader
 from bookwise.api.auth.rate_limit import Limited
+from bookwise.api.request_body import replay
 from bookwise.api.state import ServiceState
+from bookwise.api.strict_json import StrictRequest
 
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -70,16 +72,18 @@ router = APIRouter(lifespan=mcp_lifespan, tags=["mcp"])
 @router.post("/mcp", response_class=Response, include_in_schema=False)
 async def mcp(request: Request, caller: Reader) -> Response:
     """The tools `search`, `fetch` and `ask` of the Model Context Protocol."""
-    request.state.caller = caller
-    return _McpResponse(request.app.state.mcp)
+    strict = StrictRequest(request.scope, request.receive)
+    await strict.json()  # the library is less strict
+    return _McpResponse(request.app.state.mcp, await strict.body())
 
 
 class _McpResponse(Response):
     """Passes an authorized request to the MCP library."""
 
-    def __init__(self, tools: McpTools) -> None:
+    def __init__(self, tools: McpTools, body: bytes) -> None:
         super().__init__()
         self._tools = tools
+        self._request_body = body
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._tools.handle(scope, receive, send)
+        await self._tools.handle(scope, replay(self._request_body, receive), send)

@@ -9,9 +9,13 @@ from pydantic import TypeAdapter, ValidationError
 
 from bookwise.api.auth.access import Operator
 from bookwise.api.problems import problem_of
+from bookwise.api.request_body import read_large_body
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.errors import BookwiseError, InvalidInput, NotFound
 from bookwise.operations import ask, books, doctor, evaluate, insights, jobs, keys, read
+
+PREFIX = "/operator/"
+BODY_MAX = 16 * 1024 * 1024  #: a command may send many test questions
 
 router = APIRouter(tags=["operator"])
 
@@ -49,7 +53,7 @@ KEY_CHANGES = (keys.CreateKey, keys.RevokeKey, keys.RotateKey)
 BY_NAME = {kind.__name__: kind for kind in OPERATIONS}
 
 
-@router.post("/operator/{operation}", include_in_schema=False)
+@router.post(PREFIX + "{operation}", include_in_schema=False)
 async def operator(operation: str, request: Request, caller: Operator) -> Response:
     """Runs the operation. Its JSON is private to this version of the service and its own commands."""
     kind = BY_NAME.get(operation)
@@ -58,7 +62,7 @@ async def operator(operation: str, request: Request, caller: Operator) -> Respon
             f"There is no operation {operation!r}.", advice="Use the commands of the same version as the service."
         )
     try:
-        requested = TypeAdapter(kind).validate_json(await request.body())
+        requested = TypeAdapter(kind).validate_json(await read_large_body(request, BODY_MAX))
     except ValidationError as error:
         raise InvalidInput(
             f"The body is not a valid {operation!r} operation.",

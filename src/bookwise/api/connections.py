@@ -1,0 +1,129 @@
+"""The HTTP connections of the service: deadlines for clients that do not finish, and a limit on their number."""
+
+import asyncio
+import resource
+import sys
+from http import HTTPStatus
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
+
+from bookwise.settings import Settings
+
+RESERVED_FILES = 96  #: for the database, the index and the language model; a service in use has about 25 open
+CONNECTIONS_MIN = 16
+ACCEPTED_AT_ONCE = 32  #: asyncio accepts this many connections before it handles the first
+
+
+class ConnectionConfig(uvicorn.Config):
+    """The options of the server. The connections share what it knows about them."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, **options: Any) -> None:
+        super().__init__(
+            app,
+            http=Connection,
+            ws="none",
+            timeout_keep_alive=settings.idle_timeout_seconds,
+            backlog=ACCEPTED_AT_ONCE,
+            **options,
+        )
+        self.header_seconds = settings.header_timeout_seconds
+        self.connections_max = min(settings.max_connections, _connections_for_files())
+        self.waiting: dict[Connection, None] = {}  #: connections without a complete request, longest wait first
+
+
+class Connection(H11Protocol):
+    """Closes a client that does not finish its request head, or that still sends a body after the response.
+
+    When there are too many connections, the one that has waited longest for a complete request is closed. So clients
+    that open connections and send nothing cannot keep others out.
+    """
+
+    config: ConnectionConfig
+    _deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._watch()
+        if len(self.connections) > self.config.connections_max:
+            waiting = next(iter(self.config.waiting))  # this connection waits too, so there is one
+            waiting.refuse(HTTPStatus.SERVICE_UNAVAILABLE)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_watching()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._watch()
+
+    def refuse(self, status: HTTPStatus) -> None:
+        """Closes the connection. A client gets a response if it has sent part of a head, or has had no response yet:
+        a proxy could take any other response for that of its next request."""
+        is_new = self.cycle is None and status != HTTPStatus.REQUEST_TIMEOUT
+        self._stop_watching()
+        self.connections.discard(self)
+        self._unset_keepalive_if_required()
+        if is_new or self._has_partial_head:
+            self.transport.write(_response(status))
+        self.transport.close()
+
+    def _watch(self) -> None:
+        """Waits for a request. Only a complete one ends the wait: single bytes do not prolong it."""
+        request = self.cycle
+        if self.transport.is_closing() or (request and not request.response_complete and not _is_arriving(request)):
+            self._stop_watching()
+            return
+        self.config.waiting.setdefault(self)
+        if request and _is_arriving(request):
+            self._cancel_deadline()  # its body has another
+        elif self._has_partial_head:
+            self._unset_keepalive_if_required()
+            self._begin_deadline()
+        elif self.timeout_keep_alive_task is None:  # an idle connection is closed by uvicorn
+            self._begin_deadline()
+
+    def _begin_deadline(self) -> None:
+        if self._deadline is None:
+            seconds = self.config.header_seconds
+            self._deadline = self.loop.call_later(seconds, self.refuse, HTTPStatus.REQUEST_TIMEOUT)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    @property
+    def _has_partial_head(self) -> bool:
+        return bool(self.conn.trailing_data[0])
+
+    def _stop_watching(self) -> None:
+        self.config.waiting.pop(self, None)
+        self._cancel_deadline()
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing: any client could fill the log."""
+
+
+def _is_arriving(request: RequestResponseCycle) -> bool:
+    return request.more_body and not request.response_started
+
+
+def _connections_for_files() -> int:
+    """The number of connections that leaves enough file descriptors for the rest of the service."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return sys.maxsize
+    return max(CONNECTIONS_MIN, limit - RESERVED_FILES - ACCEPTED_AT_ONCE)
+
+
+def _response(status: HTTPStatus) -> bytes:
+    head = f"HTTP/1.1 {status} {status.phrase}\r\nConnection: close\r\nContent-Type: text/plain\r\n"
+    body = f"{status.phrase}.\n"
+    return f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode()
