@@ -264,6 +264,16 @@ def test_a_book_can_be_ingested_into_another_collection(
     assert "QDRANT_COLLECTION_NAME=robots_2" in bookwise.err
 
 
+def test_doctor_notes_an_index_that_a_server_should_take_over(
+    bookwise: CommandLine, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bookwise("ingest", str(book))
+    assert bookwise.json("doctor")["notes"] == []
+    monkeypatch.setattr("bookwise.operations.doctor.EMBEDDED_CHUNKS_MAX", 1)
+    assert bookwise("doctor") == 0, "a note is no problem"
+    assert "Above 1, use a Qdrant server: `bookwise move --to qdrant`" in bookwise.out
+
+
 def test_doctor_does_not_repair_a_book_of_another_collection(
     bookwise: CommandLine, book: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
