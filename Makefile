@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -n 3 --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types style browser serve bench docs lock clean
+.PHONY: help setup demo test live check lint types style browser serve bench docs lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,6 +57,11 @@ browser:
 
 test: setup lint browser ## Everything: every backend, real processes, real kills
 	@$(PYTEST)
+
+live: setup ## The index on a real Qdrant server: make live QDRANT_URL=http://localhost:6333 [QDRANT_API_KEY=...]
+	@test -n "$(QDRANT_URL)" || { echo "Name a Qdrant server: make live QDRANT_URL=http://localhost:6333"; exit 2; }
+	@env -u QDRANT_URL -u QDRANT_API_KEY BOOKWISE_TEST_QDRANT_URL="$(QDRANT_URL)" \
+		BOOKWISE_TEST_QDRANT_API_KEY="$(QDRANT_API_KEY)" $(BIN)/pytest -n 2 -m live -rs tests
 
 serve: setup ## Serve the sample book over HTTP on this machine
 	@$(BIN)/bookwise ingest examples/physical-ai

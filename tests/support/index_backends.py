@@ -11,9 +11,10 @@ from urllib.request import Request, urlopen
 
 import anyio.to_thread
 import pytest
+from pydantic import SecretStr
 
 from bookwise.adapters.qdrant.embedded import open_index
-from bookwise.adapters.qdrant.server import ServerAddress, open_server_index
+from bookwise.adapters.qdrant.server import ServerAddress, identities_on_server, open_server_index
 from bookwise.adapters.qdrant.server_collection import CollectionOptions
 from bookwise.ports import LessonIndex
 from tests.support.qdrant_loopback import qdrant_loopback
@@ -55,6 +56,19 @@ async def index_backend(name: str, folder: Path, *, size: int) -> AsyncIterator[
 def live_address() -> ServerAddress:
     """The server that the environment names; the marker `live` leaves the test out without one."""
     return ServerAddress(url=os.environ[LIVE_URL], api_key=os.environ.get(LIVE_KEY))
+
+
+@asynccontextmanager
+async def live_settings() -> AsyncIterator[dict[str, object]]:
+    """Settings for an empty index on the live server. Its collections are removed at the end."""
+    address, name = live_address(), f"bookwise-test-{uuid.uuid4().hex[:12]}"
+    key = SecretStr(address.api_key) if address.api_key else None
+    try:
+        yield {"qdrant_url": address.url, "qdrant_api_key": key, "qdrant_collection_name": name}
+    finally:
+        for collection in await identities_on_server(address):
+            if collection.startswith(name):
+                await drop_collection(address, collection)
 
 
 def _embedded(folder: Path, size: int) -> IndexBackend:

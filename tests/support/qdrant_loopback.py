@@ -65,12 +65,14 @@ class Call(NamedTuple):
 class Loopback:
     """Answers requests as a Qdrant server does."""
 
-    def __init__(self, folder: Path | None = None, *, api_key: str = "", version: str = VERSION) -> None:
+    def __init__(
+        self, folder: Path | None = None, *, api_key: str = "", version: str = VERSION, delay: float = 0.0
+    ) -> None:
         self.calls: Counter[str] = Counter()
         self._engine = QdrantLocal(str(folder) if folder else ":memory:")
         self._indexes: dict[str, dict[str, Any]] = {}  #: field schemas by collection
         self._settings: dict[str, dict[str, Any]] = {}  #: what each collection was created with
-        self._api_key, self._version = api_key, version
+        self._api_key, self._version, self._delay = api_key, version, delay
 
     def __call__(self, request: Request) -> Reply:
         path = request.target.partition("?")[0]
@@ -91,7 +93,7 @@ class Loopback:
             return _failed(str(error))
         if path == "/":
             return Reply(json=result)
-        return Reply(json={"result": result, "status": "ok", "time": 0.0})
+        return Reply(json={"result": result, "status": "ok", "time": 0.0}, delay=self._delay)
 
     def close(self) -> None:
         self._engine.close()
@@ -278,7 +280,7 @@ class LoopbackServer:
     """A running loopback of this process."""
 
     def __init__(self, loopback: Loopback, http: Server) -> None:
-        self._loopback, self.http = loopback, http
+        self.loopback, self.http = loopback, http
 
     @property
     def url(self) -> str:
@@ -286,17 +288,25 @@ class LoopbackServer:
 
     def trips(self) -> dict[str, int]:
         """How often each route was called since the last call of this method."""
-        counted = dict(self._loopback.calls)
-        self._loopback.calls.clear()
+        counted = dict(self.loopback.calls)
+        self.loopback.calls.clear()
+        self.http.waits = 0
         return counted
+
+    @property
+    def waits(self) -> int:
+        """Round trips that a client waited for since the last `trips`. Requests at the same time count once, if the
+        loopback was opened with a delay in which they meet."""
+        return self.http.waits
 
 
 @asynccontextmanager
 async def qdrant_loopback(
-    folder: Path | None = None, *, port: int = 0, api_key: str = "", version: str = VERSION
+    folder: Path | None = None, *, port: int = 0, api_key: str = "", version: str = VERSION, delay: float = 0.0
 ) -> AsyncIterator[LoopbackServer]:
-    """Serves in this process until the end of the block. Without a folder the data ends with the block."""
-    loopback = Loopback(folder, api_key=api_key, version=version)
+    """Serves in this process until the end of the block. Without a folder the data ends with the block. Every reply
+    comes `delay` seconds late, as over a network."""
+    loopback = Loopback(folder, api_key=api_key, version=version, delay=delay)
     try:
         async with answering(loopback, port=port) as http:
             yield LoopbackServer(loopback, http)

@@ -8,6 +8,7 @@ import sqlalchemy.dialects.sqlite
 
 import bookwise.adapters.embedders.hashing
 import bookwise.adapters.qdrant.embedded
+import bookwise.adapters.qdrant.server
 import bookwise.adapters.sql.catalog
 import bookwise.adapters.sql.database
 import bookwise.adapters.sql.engines

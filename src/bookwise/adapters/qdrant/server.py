@@ -19,7 +19,7 @@ from bookwise.adapters.qdrant.candidates import to_candidates
 from bookwise.adapters.qdrant.conditions import Condition
 from bookwise.adapters.qdrant.pages import pages
 from bookwise.adapters.qdrant.schema import DENSE, WORDS, point_id, to_chunk, to_payload
-from bookwise.adapters.qdrant.server_calls import ServerCalls, ServerTimeouts, concurrently
+from bookwise.adapters.qdrant.server_calls import ServerCalls, ServerTimeouts
 from bookwise.adapters.qdrant.server_collection import CollectionOptions, ServerCollection, stored_identities
 from bookwise.adapters.qdrant.server_errors import NotCompleted
 from bookwise.adapters.qdrant.server_filter import to_filter
@@ -27,6 +27,7 @@ from bookwise.adapters.qdrant.terms import TermEncoder, Terms
 from bookwise.domain.books import Chunk, EmbeddedChunk, Vector
 from bookwise.domain.errors import IndexUnavailable
 from bookwise.domain.search import Candidate, Filter
+from bookwise.retrieval.concurrency import concurrently
 
 SCROLL_PAGE = 256
 FACETS_FIRST = 10_000  #: revisions of a book that are asked for first; more only if there are as many

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 
@@ -70,23 +70,3 @@ def _last_words(failure: ServerFailure, attempts: int) -> str:
     wait = f" and asks to wait {failure.wait:.0f} s" if failure.wait else ""
     count = "1 attempt" if attempts == 1 else f"{attempts} attempts"
     return f"{failure.reason}{wait}; stopped after {count}"
-
-
-async def concurrently(*calls: Callable[[], Awaitable[Any]]) -> list[Any]:
-    """The results in order. The first error ends the other calls and is raised."""
-    results: dict[int, Any] = {}
-    errors: list[BookwiseError] = []
-
-    async def run(number: int, call: Callable[[], Awaitable[Any]]) -> None:
-        try:
-            results[number] = await call()
-        except BookwiseError as error:
-            errors.append(error)
-            group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        for number, call in enumerate(calls):
-            group.start_soon(run, number, call)
-    if errors:
-        raise errors[0]
-    return [results[number] for number in range(len(calls))]
