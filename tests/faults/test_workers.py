@@ -59,8 +59,9 @@ async def outcomes_of(app: App, job: IngestionJob) -> dict[str, LessonOutcome]:
 
 async def test_workers_share_the_lessons_of_one_book(servers: SharedServers, tmp_path: Path) -> None:
     root = write_book(tmp_path / "book", book())
-    async with servers.opened() as app:
-        with servers.worker("--concurrency", "1") as one, servers.worker("--concurrency", "1") as two:
+    patient = replace(servers, lease_seconds=LONG_LEASE)
+    async with patient.opened() as app:
+        with patient.worker("--concurrency", "1") as one, patient.worker("--concurrency", "1") as two:
             await one.ready()
             await two.ready()
             job = await opened_job(app, root)
@@ -90,7 +91,7 @@ async def test_a_worker_that_was_stopped_too_long_commits_nothing(servers: Share
                 await job_ended(app, newer.job_id)
                 after = {record.source_file: record.revision for record in await app.catalog.records("book")}
                 os.kill(stalled.process.pid, signal.SIGCONT)
-                with anyio.fail_after(30):
+                with anyio.fail_after(120):
                     while "lost" not in [report["result"] for report in stalled.reports()]:  # noqa: ASYNC110
                         await anyio.sleep(0.05)
                 other.process.kill()
@@ -103,7 +104,7 @@ async def test_a_worker_that_was_stopped_too_long_commits_nothing(servers: Share
 
 
 async def until_stopped(worker: WorkerProcess) -> None:
-    with anyio.fail_after(60):
+    with anyio.fail_after(120):
         while not worker.is_stopped:  # noqa: ASYNC110 - the kernel tells nobody
             await anyio.sleep(0.05)
 
@@ -138,7 +139,7 @@ async def test_a_worker_that_is_told_to_stop_hands_its_batch_back(servers: Share
     async with patient.opened() as app, open_database(servers.database_url) as database:
         job = await opened_job(app, root)
         with patient.worker(FAULT="hang", FAULT_LESSON="lesson-003.md") as stuck:
-            with anyio.fail_after(60):
+            with anyio.fail_after(120):
                 while not await ask(database, held):  # noqa: ASYNC110
                     await anyio.sleep(0.05)
             stuck.process.send_signal(signal.SIGTERM)

@@ -104,7 +104,7 @@ async def in_workers(data: Path, url: str) -> AsyncIterator[InWorkers]:
         yield InWorkers(app=replace(app, embedder=embedder), embedder=embedder, steps=steps)
 
 
-async def job_when(app: App, job_id: int, fits: Callable[[IngestionJob], bool], seconds: float = 30) -> IngestionJob:
+async def job_when(app: App, job_id: int, fits: Callable[[IngestionJob], bool], seconds: float = 120) -> IngestionJob:
     """The job, as soon as it fits."""
     with anyio.fail_after(seconds):
         while True:
@@ -114,4 +114,4 @@ async def job_when(app: App, job_id: int, fits: Callable[[IngestionJob], bool], 
 
 
 async def job_ended(app: App, job_id: int) -> IngestionJob:
-    return await job_when(app, job_id, lambda job: job.completed_at is not None, seconds=90)
+    return await job_when(app, job_id, lambda job: job.completed_at is not None, seconds=240)

@@ -55,12 +55,12 @@ class WorkerProcess:
         return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
 
     async def ready(self) -> None:
-        with anyio.fail_after(60):
+        with anyio.fail_after(120):
             while "takes jobs" not in self.log():
                 assert self.process.poll() is None, self.log()
                 await anyio.sleep(0.05)
 
-    async def ended(self, seconds: float = 60) -> int:
+    async def ended(self, seconds: float = 120) -> int:
         with anyio.fail_after(seconds):
             while self.process.poll() is None:  # noqa: ASYNC110 - waiting in a thread could not be cancelled
                 await anyio.sleep(0.05)
@@ -75,7 +75,7 @@ class SharedServers:
     database_url: str
     qdrant_url: str
     folder: Path
-    lease_seconds: float = 2.0
+    lease_seconds: float = 3.0
     collection: str = field(default_factory=lambda: f"test-{uuid4().hex[:8]}")
 
     @property
