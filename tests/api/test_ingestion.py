@@ -22,6 +22,7 @@ from bookwise.settings import Settings
 from bookwise.wiring import open_app
 from tests.support.apps import ingested, write_book
 from tests.support.gated_embedder import GatedEmbedder
+from tests.support.http_service import DELIBERATE
 
 pytestmark = pytest.mark.anyio
 
@@ -73,7 +74,7 @@ def signed(body: bytes, secret: str = SECRET) -> str:
 
 @asynccontextmanager
 async def client_of(app: FastAPI, key: str = "") -> AsyncIterator[httpx2.AsyncClient]:
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    headers = {"Authorization": f"Bearer {key}"} if key else DELIBERATE
     transport = httpx2.ASGITransport(app)
     async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
         yield client

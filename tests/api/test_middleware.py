@@ -146,7 +146,21 @@ async def test_without_origins_nobody_is_allowed(empty: Opened) -> None:
     assert "access-control-allow-origin" not in answer.headers
 
 
-@pytest.mark.parametrize("headers", [{"Origin": OTHER_ORIGIN}, {"Host": "rebound.stranger.example:8000"}])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": OTHER_ORIGIN},
+        {"Host": "rebound.stranger.example:8000"},
+        {"Origin": "null"},
+        {"Origin": "http://intranet"},
+        {"Origin": "http://router:8080"},
+        {"Origin": "http://localhost.stranger.example"},
+        {"Origin": "file://"},
+        {"Host": "bookwise"},
+        {"Host": "router:8000"},
+    ],
+    ids=str,
+)
 async def test_without_keys_a_page_on_the_internet_cannot_use_its_readers_browser(
     small: Opened, headers: dict[str, str]
 ) -> None:
@@ -165,6 +179,41 @@ async def test_without_keys_the_service_does_not_answer_through_a_proxy(empty: O
         answer = await empty.client.get("/books", headers={name: value})
         assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
         assert "proxy" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize("origin", ["http://localhost:3000", "http://127.0.0.1:3000", "https://[::1]"])
+async def test_without_keys_a_page_on_this_machine_may_call(empty: Opened, origin: str) -> None:
+    assert (await empty.client.get("/books", headers={"Origin": origin})).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/ingestion/jobs/1/cancel"),
+        ("DELETE", "/session/550e8400-e29b-41d4-a716-446655440000"),
+        ("DELETE", "/books/book"),
+        ("POST", "/chat/run"),
+    ],
+)
+async def test_without_keys_a_form_cannot_change_anything(empty: Opened, method: str, path: str) -> None:
+    """A page can send a form, without being asked, to any address; a header or JSON it must be allowed first."""
+    for kind in (
+        "",
+        "text/plain",
+        "application/x-www-form-urlencoded",
+        "multipart/form-data",
+        "text/plain;application/json",
+    ):
+        seen = await exchange(empty.app, path, b"a=1", method=method, content_type=kind)
+        assert code(seen) == (415, "unsupported-media-type"), kind
+        assert "X-Requested-With" in json.loads(seen.body)["advice"]
+    for headers in (
+        {"x_requested_with": "curl"},
+        {"authorization": "Bearer any"},
+        {"content_type": "application/json"},
+    ):
+        seen = await exchange(empty.app, path, b"{}", method=method, **{"content_type": "", **headers})
+        assert (seen.status == 415) == (path == "/chat/run" and "content_type" not in headers), headers
 
 
 async def test_with_keys_the_service_may_be_behind_a_proxy(locked: Opened) -> None:

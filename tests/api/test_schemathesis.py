@@ -23,6 +23,7 @@ from bookwise.api.app import create_app
 from bookwise.wiring import open_app
 from tests.support.apps import ingested, write_book
 from tests.support.copies import copy_folder
+from tests.support.http_service import DELIBERATE
 from tests.support.small_book import BOOK, LESSONS, settings_for
 
 REQUESTS_MIN = 1_000  #: of each service
@@ -130,10 +131,10 @@ def described(data: Path, secret: str, *, open_to_anyone: bool) -> Iterator[Desc
     app = create_app(settings_for(data, embedder="hashing", **webhook), open_to_anyone=open_to_anyone)
     config = schemathesis.Config(seed=1)
     config.projects.default.generation.update(with_security_parameters=False, deterministic=True)
-    headers = {} if open_to_anyone else {"Authorization": f"Bearer {secret}"}
+    headers = {"Host": "127.0.0.1", **DELIBERATE} if open_to_anyone else {"Authorization": f"Bearer {secret}"}
     try:
         with asgi.get_client(app, max_stream_events=1_000_000) as client:
-            schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=config)
+            schema = schemathesis.openapi.from_asgi("/openapi.json", app, config=config, headers=headers)
             yield Described(schema=schema, client=client, headers=headers)
     finally:
         asgi.shutdown_lifespans()

@@ -18,6 +18,8 @@ from bookwise.settings import Settings
 from tests.support.copies import copy_folder
 from tests.support.embedders import shared_embedder
 
+DELIBERATE = {"X-Requested-With": "tests"}  #: what no form sends
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opened:
@@ -48,7 +50,7 @@ async def http_service(
     transport = httpx2.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),
-        httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client,
+        httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=DELIBERATE) as client,
     ):
         yield Opened(app=app, client=client)
 

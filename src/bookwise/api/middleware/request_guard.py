@@ -11,6 +11,8 @@ from bookwise.api.problems import Problem
 from bookwise.api.request_body import length_problem, read_body, replay
 from bookwise.api.state import is_loopback
 
+SAFE_METHODS = frozenset({"GET", "HEAD"})
+DELIBERATE_HEADERS = ("authorization", "x-requested-with")  #: a page needs permission to send them
 PROXY_HEADERS = ("x-forwarded-", "forwarded", "x-real-ip")
 SECRET_NAMES = frozenset({"api_key", "apikey", "api-key", "key", "token", "access_token", "authorization"})
 
@@ -55,9 +57,11 @@ class RequestGuard(HttpMiddleware):
         headers = Headers(scope=scope)
         if any(name.startswith(PROXY_HEADERS) for name in headers):
             return PROXIED
-        origin = headers.get("origin", "")
-        is_near = origin in self._origins or _is_local(origin)
-        return None if is_near and _is_loopback_name(headers.get("host", "")) else FOREIGN
+        origin = headers.get("origin")
+        is_near = origin is None or origin in self._origins or _is_loopback_name(origin.partition("://")[2])
+        if not is_near or not _is_loopback_name(headers.get("host", "")):
+            return FOREIGN
+        return FORM if scope["method"] not in SAFE_METHODS and _could_be_a_form(headers) else None
 
 
 TWO_LENGTHS = Problem(  # a proxy in front may see another end of the body, and take the rest for a request
@@ -72,6 +76,11 @@ FOREIGN = Problem(
 )
 
 
+FORM = Problem(
+    slug="unsupported-media-type",
+    detail="Without API keys, a request that changes something must be JSON, or have a header that no form can have.",
+    advice="Send `Content-Type: application/json`, or without a body `X-Requested-With: bookwise`.",
+)
 PROXIED = Problem(
     slug="forbidden",
     detail="Without API keys this service does not accept requests from a proxy.",
@@ -87,13 +96,10 @@ def _is_loopback_name(name: str) -> bool:
         return False
 
 
-def _is_local(name: str) -> bool:
-    """Whether a host or an origin cannot be on the internet."""
-    try:
-        host = urlsplit(f"//{name.rpartition('//')[2]}").hostname
-    except ValueError:
-        return False
-    return not host or is_loopback(host) or not {".", ":"} & set(host)
+def _could_be_a_form(headers: Headers) -> bool:
+    """Whether any page could make its reader's browser send this without asking the service first."""
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    return kind != "application/json" and not any(name in headers for name in DELIBERATE_HEADERS)
 
 
 def _header_problem(scope: Scope) -> Problem | None:
