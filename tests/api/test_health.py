@@ -73,7 +73,7 @@ async def test_a_model_that_keeps_failing_is_named_and_the_service_is_ready(tmp_
             for _ in range(5):
                 opened.service.kit.model._breaker.settle(0, "failed")  # type: ignore[union-attr]
             answer = await opened.client.get("/health")
-    assert before == {"ok": True, "latency_ms": None, "code": None, "required": False}
+    assert before == {"ok": True, "latency_ms": None, "code": None, "kind": None, "required": False}
     assert (answer.status_code, answer.json()["ready"]) == (200, True), "answers quote the book instead"
     assert answer.json()["dependencies"]["model"]["code"] == "circuit-open"
 

@@ -16,6 +16,7 @@ from bookwise.operations.worker import run_worker
 from bookwise.wiring import App
 from tests.support.apps import write_book
 from tests.support.databases import migrated_postgres, postgres
+from tests.support.http_service import DELIBERATE
 from tests.support.postgres import Postgres
 from tests.support.qdrant_loopback import qdrant_loopback
 from tests.support.workers import SharedServers
@@ -45,7 +46,7 @@ async def service(servers: SharedServers) -> AsyncIterator[tuple[httpx2.AsyncCli
     async with app.router.lifespan_context(app):
         state: ServiceState = app.state.service
         transport = httpx2.ASGITransport(app)
-        async with httpx2.AsyncClient(transport=transport, base_url="http://bookwise") as client:
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=DELIBERATE) as client:
             yield client, state.app
 
 
