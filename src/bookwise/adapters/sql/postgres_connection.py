@@ -47,7 +47,9 @@ class PostgresConnection(psycopg.AsyncConnection[Any]):
 
     @property
     def has_ended(self) -> bool:
-        """Whether the server has closed this idle connection. Needs no round trip."""
+        """Whether this idle connection was closed, for example by the server. Needs no round trip."""
+        if self.closed:
+            return True
         for _ in range(3):  # its last words, then its end
             if not self._is_readable():
                 return False
