@@ -8,6 +8,7 @@ from sqlalchemy import Connection, select
 
 from bookwise.adapters.sql.catalog import SqlCatalog
 from bookwise.adapters.sql.database import Database
+from bookwise.adapters.sql.fact_names import KEY_CHANGES, QUEUE_SCRIPTS
 from bookwise.adapters.sql.jobs import SqlJobs
 from bookwise.adapters.sql.journal import SqlJournal
 from bookwise.adapters.sql.keys import SqlKeys
@@ -89,12 +90,14 @@ async def _fill_book(database: Database, catalog: SqlCatalog, book_id: str, numb
 
 
 async def all_rows(database: Database) -> Rows:
-    """Every row of every table, in an order that does not depend on the database."""
+    """Every row of every table, in an order that does not depend on the database. Without what belongs to the database
+    itself."""
 
     def read(connection: Connection) -> Rows:
-        return {
+        rows = {
             table.name: sorted(map(dict, connection.execute(select(table)).mappings()), key=repr)
             for table in metadata.sorted_tables
         }
+        return rows | {"facts": [row for row in rows["facts"] if row["key"] not in (KEY_CHANGES, QUEUE_SCRIPTS)]}
 
     return await database.read(read)

@@ -40,6 +40,11 @@ ROWS: dict[str, tuple[str, ...]] = {
         "INSERT INTO webhook_deliveries (delivery_id, claimed_at, handled_at)"
         f" VALUES ('delivery{{n}}', {TIME}, {TIME})",
     ),
+    "0006": (
+        "INSERT INTO job_plans (job_id, plan) VALUES (10{n}, '{{}}')",
+        "INSERT INTO job_steps (step_id, job_id, kind) VALUES (30{n}, 10{n}, 'plan')",
+        "INSERT INTO job_lessons (step_id, number, file, content) VALUES (30{n}, 0, '{{}}', {bytes})",
+    ),
 }
 BYTES = {"sqlite": "x'0102'", "postgresql": r"'\x0102'"}
 

@@ -40,7 +40,7 @@ def move(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Copy the index or the database from the data folder to a server, or back.
+    """Copy the index or the database to a server, or back.
 
     Stop all services first. Every chunk or row is compared, and the source is not changed. After an interruption, run
     the command again: it continues. At the end it shows which settings to change.

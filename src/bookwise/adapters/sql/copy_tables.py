@@ -31,6 +31,7 @@ from sqlalchemy import (
 )
 
 from bookwise.adapters.sql.database import Database
+from bookwise.adapters.sql.fact_names import KEY_CHANGES, QUEUE_SCRIPTS
 from bookwise.adapters.sql.tables import (
     api_keys,
     archived_messages,
@@ -88,7 +89,7 @@ class CopyScope:
         """The condition for the rows that belong to the scope."""
         if self.book_id is not None:
             return self._conditions[table]
-        return facts.c.key.not_like(f"{_MARK}%") if table is facts else true()
+        return facts.c.key.not_like(f"{_MARK}%") & facts.c.key.not_in(_LOCAL_FACTS) if table is facts else true()
 
     @property
     def _conditions(self) -> dict[Table, ColumnElement[bool]]:
@@ -103,6 +104,7 @@ class CopyScope:
 
 
 _MARK = "copy in progress"
+_LOCAL_FACTS = (KEY_CHANGES, QUEUE_SCRIPTS)  # a database maintains them itself
 
 
 async def count_rows(database: Database, scope: CopyScope) -> int:

@@ -10,6 +10,7 @@ from sqlalchemy import text
 
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.engines import DatabaseTimeouts
+from bookwise.adapters.sql.fact_names import KEY_CHANGES
 from bookwise.adapters.sql.postgres_connection import PostgresConnection
 from bookwise.domain.errors import StoreUnavailable
 
@@ -18,7 +19,7 @@ HEARTBEAT_SECONDS = 60.0  #: a listener also reads the number of changes this of
 
 # A trigger on the keys counts and announces: see migration 0005.
 _LISTEN = "LISTEN bookwise_keys"
-_COUNT = text("SELECT value FROM facts WHERE key = 'key changes'")
+_COUNT = text(f"SELECT value FROM facts WHERE key = '{KEY_CHANGES}'")
 
 logger = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ from typing import Any
 from sqlalchemy import Connection, text
 
 from bookwise.adapters.sql.database import Database
+from bookwise.adapters.sql.fact_names import QUEUE_SCRIPTS
 from bookwise.domain.errors import Misconfigured
 
 _LOCK = text("SELECT pg_advisory_xact_lock(7020863915)")
-_APPLIED = "queue scripts applied"  #: key in `facts`: the number of scripts that the tables include
 _READ_APPLIED = text("SELECT value FROM facts WHERE key = :key")
 _STORE_APPLIED = text(
     "INSERT INTO facts (key, value) VALUES (:key, :value) ON CONFLICT (key) DO UPDATE SET value = :value"
@@ -39,7 +39,7 @@ def _script_folder() -> Path:
 
 
 def _applied(connection: Connection) -> int:
-    return connection.execute(_READ_APPLIED, {"key": _APPLIED}).scalar() or 0
+    return connection.execute(_READ_APPLIED, {"key": QUEUE_SCRIPTS}).scalar() or 0
 
 
 def _apply(connection: Connection, schema: Path, scripts: list[Path]) -> None:
@@ -48,7 +48,7 @@ def _apply(connection: Connection, schema: Path, scripts: list[Path]) -> None:
     for script in [schema] if not applied else scripts[applied:]:
         _run_script(connection, script.read_text(encoding="utf-8"))
     if applied < len(scripts):
-        connection.execute(_STORE_APPLIED, {"key": _APPLIED, "value": len(scripts)})
+        connection.execute(_STORE_APPLIED, {"key": QUEUE_SCRIPTS, "value": len(scripts)})
 
 
 def _run_script(connection: Connection, script: str) -> None:
