@@ -55,6 +55,18 @@ def _http(value: str) -> str | None:
     return value.rstrip("/") or None
 
 
+def _qdrant_server(value: str) -> str | None:
+    if "@" in value:
+        raise ValueError("must not contain a user or a password; set QDRANT_API_KEY")
+    return _http(value)
+
+
+def _consistency(value: str) -> str:
+    if not re.fullmatch(r"[1-9]\d?|majority|quorum|all", value):
+        raise ValueError("must be a number from 1 to 99, majority, quorum or all")
+    return value
+
+
 def _one_line(value: SecretStr) -> SecretStr | None:
     secret = value.get_secret_value()
     if secret != secret.strip() or "\n" in secret:
@@ -134,7 +146,7 @@ class Settings:
     )
     cohere_base_url: str = _setting(COHERE_URL, "URL of the Cohere API.", check=_http)
     qdrant_url: str | None = _unprefixed_setting(
-        "QDRANT_URL", None, "URL of a Qdrant server. Default: the index is in the data folder.", check=_http
+        "QDRANT_URL", None, "URL of a Qdrant server. Default: the index is in the data folder.", check=_qdrant_server
     )
     qdrant_api_key: SecretStr | None = _unprefixed_setting(
         "QDRANT_API_KEY", None, "API key of the Qdrant server.", check=_one_line
@@ -163,10 +175,13 @@ class Settings:
         None,
         "Replicas of a Qdrant cluster that must agree on a read: a number, majority, quorum or all. "
         "Default: one replica answers.",
-        pattern=r"^([1-9]\d?|majority|quorum|all)$",
+        check=_consistency,
     )
     qdrant_collection_name: str = _unprefixed_setting(
-        "QDRANT_COLLECTION_NAME", "textbook_chunks", "Collection that stores the chunks.", pattern=r"^[\w-]{1,64}$"
+        "QDRANT_COLLECTION_NAME",
+        "textbook_chunks",
+        "Collection that stores the chunks; on a Qdrant server an alias.",
+        pattern=r"^[\w-]{1,64}$",
     )
     database_url: SecretStr | None = _unprefixed_setting(
         "DATABASE_URL",

@@ -120,7 +120,10 @@ class ServerCollection:
         return info
 
     async def _create_missing_indexes(self, info: models.CollectionInfo) -> None:
-        """Creates the field indexes that a filter needs and the collection does not have, one after the other."""
+        """Creates the field indexes that a filter needs and the collection does not have.
+
+        One after the other: the server does not work on several at once, and each has a deadline of its own.
+        """
         for field, schema in field_indexes().items():
             if field not in info.payload_schema:
                 await self._calls.write(self._index_creation(field, schema))
