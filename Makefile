@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -n 3 --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test live check lint types style browser serve bench docs lock clean
+.PHONY: help setup demo test live check lint types style browser serve scale bench docs lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -66,6 +66,10 @@ live: setup ## The index on a real Qdrant server: make live QDRANT_URL=http://lo
 serve: setup ## Serve the sample book over HTTP on this machine
 	@$(BIN)/bookwise ingest examples/physical-ai
 	@$(BIN)/bookwise serve
+
+scale: setup ## How search, memory and start grow with books and chunks (minutes): make scale [QDRANT_URL=...]
+	@env -u QDRANT_URL -u QDRANT_API_KEY $(BIN)/python -m benchmarks.scale \
+		--qdrant-url "$(QDRANT_URL)" --qdrant-api-key "$(QDRANT_API_KEY)"
 
 bench: setup ## Ratios against the bare floor, and the quality of search and answers (needs a quiet machine; see docs/benchmarks.md)
 	@$(BIN)/python -m benchmarks.chunking

@@ -29,6 +29,7 @@ from bookwise.adapters.qdrant.embedded import open_index
 from bookwise.domain.books import Chunk, EmbeddedChunk
 from bookwise.domain.search import Filter
 from bookwise.ingestion.pipeline import BATCH_CHUNKS, utc_now
+from bookwise.operations.doctor import EMBEDDED_CHUNKS_MAX
 from bookwise.ports import LessonIndex
 from bookwise.retrieval.fuse import CANDIDATES_MIN
 from bookwise.settings import load_settings
@@ -44,6 +45,7 @@ NOISE = 0.03
 TOP = 10
 MEASURED_CHUNKS = 1_000  #: staged at the end, as an ingest does; the others in larger batches
 LARGE_BATCH = 2_000
+SEARCHES_PER_ANSWER = 3  #: benchmarks.answers: the time of an answer, in searches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,7 @@ class Place:
 
     folder: Path
     url: str = ""
+    api_key: str = ""
     collection: str = ""
 
     @property
@@ -65,7 +68,7 @@ class Place:
         from bookwise.adapters.qdrant.server_collection import CollectionOptions
 
         options = CollectionOptions(name=self.collection, fingerprint="scale", size=size)
-        return open_server_index(ServerAddress(url=self.url), options)
+        return open_server_index(ServerAddress(url=self.url, api_key=self.api_key or None), options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +96,7 @@ class Figures:
     staged_per_second: float
     open_ms: float
     memory_mib: (
-        float  #: that the process has more after opening and searching; None of it is shared with the disk cache
+        float  #: that the process has more after opening and searching, without files mapped from disk
     )
     search_ms: float
     slow_ms: float  #: nine in ten searches are faster
@@ -237,11 +240,11 @@ def row(place: Place, material: Material, books: int, per_book: int) -> Figures:
     return Figures(engine=place.name, books=books, chunks=books * per_book, staged_per_second=staged, **figures)
 
 
-def rows(material: Material, cases: Sequence[tuple[int, int]], url: str) -> Iterator[Figures]:
+def rows(material: Material, cases: Sequence[tuple[int, int]], url: str, key: str) -> Iterator[Figures]:
     for books, per_book in cases:
         for address in dict.fromkeys(["", url]):
             with tempfile.TemporaryDirectory() as scratch:
-                place = Place(folder=Path(scratch), url=address, collection=f"scale-{uuid.uuid4().hex[:8]}")
+                place = Place(folder=Path(scratch), url=address, api_key=key, collection=f"scale-{uuid.uuid4().hex[:8]}")
                 try:
                     yield row(place, material, books, per_book)
                 finally:
@@ -252,7 +255,9 @@ def rows(material: Material, cases: Sequence[tuple[int, int]], url: str) -> Iter
 def _drop(place: Place) -> None:
     from urllib.request import Request, urlopen
 
-    urlopen(Request(f"{place.url}/collections/{place.collection}-scale", method="DELETE"), timeout=60).close()
+    headers = {"api-key": place.api_key} if place.api_key else {}
+    address = f"{place.url}/collections/{place.collection}-scale"
+    urlopen(Request(address, headers=headers, method="DELETE"), timeout=60).close()
 
 
 def show(figures: Figures, unit: float) -> None:
@@ -265,24 +270,18 @@ def show(figures: Figures, unit: float) -> None:
 
 
 def guide(measured: Sequence[Figures], unit: float) -> None:
-    """When a question spends as much time in the index as in its embedding, a server should take over."""
-    embedded = sorted((f for f in measured if f.engine == "embedded" and f.books == 1), key=lambda f: f.chunks)
-    if len(embedded) < 2:
-        return
-    slope, start = np.polyfit([f.chunks for f in embedded], [f.search_ms for f in embedded], 1)
-    handover = (unit - start) / slope if slope > 0 else float("inf")
-    print(
-        f"\nEmbedded: {start:.1f} ms + {slope * 1000:.3f} ms per 1,000 chunks; a question is embedded in {unit:.1f} ms."
-    )
-    print(f"The index takes as long as the embedding at {handover:,.0f} chunks.\n")
-    print("readers/s per core  chunks in all books   run")
-    for chunks, engine in (
-        (40_000, "the data folder"),
-        (handover, "the data folder"),
-        (10 * handover, "Qdrant server"),
-    ):
-        index = start + slope * chunks if engine != "Qdrant server" else unit / 2
-        print(f"{1000 / (2 * unit + index):14.0f}      {f'up to {chunks:,.0f}':20}  {engine}")
+    """What to run for each measured size. An answer without a model takes about as long as three searches."""
+    print(f"\nA question is embedded in {unit:.1f} ms.\n")
+    print(f"{'books':>5} {'chunks':>8}  {'questions/s per core':>20}  run")
+    for figures in measured:
+        is_small = figures.chunks <= EMBEDDED_CHUNKS_MAX
+        run = "Qdrant server" if figures.engine == "server" else "data folder" if is_small else "move to a Qdrant server"
+        per_second = 1000 / (SEARCHES_PER_ANSWER * (unit + figures.search_ms))
+        print(f"{figures.books:5} {figures.chunks:8,}  {per_second:20.0f}  {run}")
+    embedded = [figures for figures in measured if figures.engine == "embedded" and figures.books == 1]
+    if len({figures.chunks for figures in embedded}) > 1:
+        slope, _ = np.polyfit([f.chunks for f in embedded], [f.search_ms for f in embedded], 1)
+        print(f"\nIn the data folder, 1,000 more chunks add {slope * 1000:.3f} ms to a search.")
 
 
 def main() -> None:
@@ -290,13 +289,14 @@ def main() -> None:
     parser.add_argument("--books", type=int, nargs="*", default=[1, 20, 200], help=f"of {CHUNKS_PER_BOOK} chunks each")
     parser.add_argument("--chunks", type=int, nargs="*", default=[5_000, 40_000], help="in one book")
     parser.add_argument("--qdrant-url", default="", help="measure this server, too")
+    parser.add_argument("--qdrant-api-key", default="", help="of that server")
     options = parser.parse_args()
     material = anyio.run(read_material)
     print(f"{'engine':9} {'books':>5} {'chunks':>8} {'p50 ms':>8} {'p90 ms':>8} {'/embed':>8} {'recall':>7} ", end="")
     print(f"{'open ms':>8} {'MiB':>8} {'staged/s':>8}")
     cases = [(books, CHUNKS_PER_BOOK) for books in options.books] + [(1, chunks) for chunks in options.chunks]
     measured = []
-    for figures in rows(material, cases, options.qdrant_url):
+    for figures in rows(material, cases, options.qdrant_url, options.qdrant_api_key):
         measured.append(figures)
         show(figures, material.embedding_ms)
     guide(measured, material.embedding_ms)

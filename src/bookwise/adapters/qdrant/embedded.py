@@ -35,7 +35,7 @@ T = TypeVar("T")
 #: Up to this many chunks every vector is compared exactly. Beyond it, 2-bit vectors preselect and exact ones decide
 #: (docs/decisions/0003).
 EXACT_UP_TO = 5_000
-OVERSAMPLING = 2.0
+OVERSAMPLING = 4.0  #: with 2, a tenth place of the nearest ten is missed at 40,000 chunks (recall .964 instead of .994)
 PAGE_SIZE = 1_000
 NO_LIMIT = 10_000_000
 
