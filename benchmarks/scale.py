@@ -95,9 +95,7 @@ class Figures:
     chunks: int
     staged_per_second: float
     open_ms: float
-    memory_mib: (
-        float  #: that the process has more after opening and searching, without files mapped from disk
-    )
+    memory_mib: float  #: that the process has more after opening and searching, without files mapped from disk
     search_ms: float
     slow_ms: float  #: nine in ten searches are faster
     recall: float
@@ -244,7 +242,9 @@ def rows(material: Material, cases: Sequence[tuple[int, int]], url: str, key: st
     for books, per_book in cases:
         for address in dict.fromkeys(["", url]):
             with tempfile.TemporaryDirectory() as scratch:
-                place = Place(folder=Path(scratch), url=address, api_key=key, collection=f"scale-{uuid.uuid4().hex[:8]}")
+                place = Place(
+                    folder=Path(scratch), url=address, api_key=key, collection=f"scale-{uuid.uuid4().hex[:8]}"
+                )
                 try:
                     yield row(place, material, books, per_book)
                 finally:
@@ -275,7 +275,9 @@ def guide(measured: Sequence[Figures], unit: float) -> None:
     print(f"{'books':>5} {'chunks':>8}  {'questions/s per core':>20}  run")
     for figures in measured:
         is_small = figures.chunks <= EMBEDDED_CHUNKS_MAX
-        run = "Qdrant server" if figures.engine == "server" else "data folder" if is_small else "move to a Qdrant server"
+        run = (
+            "Qdrant server" if figures.engine == "server" else "data folder" if is_small else "move to a Qdrant server"
+        )
         per_second = 1000 / (SEARCHES_PER_ANSWER * (unit + figures.search_ms))
         print(f"{figures.books:5} {figures.chunks:8,}  {per_second:20.0f}  {run}")
     embedded = [figures for figures in measured if figures.engine == "embedded" and figures.books == 1]

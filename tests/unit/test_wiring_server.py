@@ -142,13 +142,13 @@ async def test_a_book_of_another_collection_is_named(beside_sqlite: Settings, tm
 
 async def test_doctor_compares_the_catalog_with_the_server(beside_sqlite: Settings, tmp_path: Path) -> None:
     async with with_book(beside_sqlite, tmp_path) as app:
-        (healthy,) = await DiagnoseBooks(repair=False).run(app)
+        (healthy,) = (await DiagnoseBooks(repair=False).run(app)).books
         assert healthy.healthy
         revision = next(iter(await app.index.revisions("book")))
         await app.index.remove("book", [revision])
-        (broken,) = await DiagnoseBooks(repair=True).run(app)
+        (broken,) = (await DiagnoseBooks(repair=True).run(app)).books
         assert [finding.kind for finding in broken.findings] == ["incomplete-lesson"]
-        (repaired,) = await DiagnoseBooks(repair=False).run(app)
+        (repaired,) = (await DiagnoseBooks(repair=False).run(app)).books
         assert repaired.healthy
 
 
