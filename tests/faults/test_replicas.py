@@ -24,7 +24,14 @@ from tests.support.postgres import Postgres
 from tests.support.replicas import Replicas, running_replicas
 from tests.support.workers import SharedServers, qdrant_process
 
-pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        "REPLICA_CHATS" not in os.environ,
+        reason="known problem (docs/operating.md, Workers): set REPLICA_CHATS to run it",
+    ),
+]
 
 CHATS = int(os.environ.get("REPLICA_CHATS", "0"))
 INGESTS = 5
