@@ -8,11 +8,11 @@ UV := .tools/uv-$(UV_VERSION)/bin/uv
 # Three workers keep two cores busy: many tests wait for a process, a timeout or a kill.
 PYTEST := $(BIN)/pytest -n 3 --dist worksteal
 
-# Byte code is kept, whatever the environment says: the tests start hundreds of processes.
+# Byte code is kept, even if the environment forbids it: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lint types style browser serve bench docs lock clean
+.PHONY: help setup demo test live check lint types style browser serve scale bench docs lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,10 +24,10 @@ $(STAMP): requirements.lock pyproject.toml
 	@echo "Installing the locked packages into $(VENV) (first time only) ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
-	@$(BIN)/python -m compileall -q src/bookwise  # a cold start should not compile, whatever the environment forbids
+	@$(BIN)/python -m compileall -q src/bookwise  # a cold start should not compile
 	@touch $@
 
-lock: ## Resolve the dependencies anew into requirements.lock (hashes, no addresses)
+lock: ## Resolve the dependencies again into requirements.lock (hashes, no addresses)
 	@test -x $(UV) || ($(PYTHON) -m venv .tools/uv-$(UV_VERSION) \
 		&& .tools/uv-$(UV_VERSION)/bin/python -m pip install --quiet uv==$(UV_VERSION))
 	$(UV) pip compile pyproject.toml --all-extras --generate-hashes --universal \
@@ -61,9 +61,18 @@ browser:
 test: setup lint browser ## Everything: every backend, real processes, real kills
 	@$(PYTEST)
 
+live: setup ## The index on a real Qdrant server: make live QDRANT_URL=http://localhost:6333 [QDRANT_API_KEY=...]
+	@test -n "$(QDRANT_URL)" || { echo "Name a Qdrant server: make live QDRANT_URL=http://localhost:6333"; exit 2; }
+	@env -u QDRANT_URL -u QDRANT_API_KEY BOOKWISE_TEST_QDRANT_URL="$(QDRANT_URL)" \
+		BOOKWISE_TEST_QDRANT_API_KEY="$(QDRANT_API_KEY)" $(BIN)/pytest -n 2 -m live -rs tests
+
 serve: setup ## Serve the sample book over HTTP on this machine
 	@$(BIN)/bookwise ingest examples/physical-ai
 	@$(BIN)/bookwise serve
+
+scale: setup ## How search, memory and start grow with books and chunks (minutes): make scale [QDRANT_URL=...]
+	@env -u QDRANT_URL -u QDRANT_API_KEY $(BIN)/python -m benchmarks.scale \
+		--qdrant-url "$(QDRANT_URL)" --qdrant-api-key "$(QDRANT_API_KEY)"
 
 bench: setup ## Ratios against the bare floor, and the quality of search and answers (needs a quiet machine; see docs/benchmarks.md)
 	@$(BIN)/python -m benchmarks.chunking
@@ -77,7 +86,7 @@ bench: setup ## Ratios against the bare floor, and the quality of search and ans
 	@$(BIN)/python -m benchmarks.grounding
 	@$(BIN)/python -m benchmarks.serve
 
-docs: setup ## Write the reference pages anew from the code
+docs: setup ## Write the reference pages again from the code
 	@$(BIN)/python -m docs.reference
 
 clean: ## Remove what the targets made

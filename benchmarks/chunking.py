@@ -11,7 +11,7 @@ from benchmarks.sets import DATA
 from bookwise.ingestion.chunk import ChunkOptions, chunk
 from bookwise.ingestion.discover import discover, read_lesson
 from bookwise.ingestion.parse import parse
-from bookwise.ingestion.pipeline import utc_now
+from bookwise.ingestion.stages import utc_now
 
 
 def squeezed(text: str) -> str:

@@ -13,7 +13,7 @@ from time import perf_counter
 
 from benchmarks.sets import DATA
 from bookwise.answering.grounding.sentence_gate import SentenceGate
-from bookwise.answering.grounding.support import CARRIED, GROUNDED, CheckedSegment, is_grounded, support
+from bookwise.answering.grounding.support import GROUNDED, LEAST_SUPPORT, CheckedSegment, is_grounded, support
 from bookwise.domain.answers import Passage
 from bookwise.domain.books import Audience, Chunk, Locator
 
@@ -149,7 +149,10 @@ def main() -> None:
     if not folder.exists():
         print(f"skipped: {folder} does not exist")
         return
-    print(f"all sets: a sentence is supported from {CARRIED}, an answer is grounded if {GROUNDED} of its sentences are")
+    print(
+        f"all sets: a sentence is supported from {LEAST_SUPPORT}, an answer is grounded if {GROUNDED} of its sentences"
+        " are"
+    )
     loaders: dict[str, Callable[[], list[Judged]]] = {
         "mtrag_human_faithfulness": lambda: mtrag(folder),
         "begin": lambda: labelled(folder / "begin.jsonl"),

@@ -72,7 +72,7 @@ def embedding_texts(book: Path) -> list[str]:
     from bookwise.ingestion.chunk import ChunkOptions, chunk
     from bookwise.ingestion.discover import discover, read_lesson
     from bookwise.ingestion.parse import parse
-    from bookwise.ingestion.pipeline import utc_now
+    from bookwise.ingestion.stages import utc_now
 
     texts: list[str] = []
     for file in discover(book, book_id="bench").files:

@@ -22,8 +22,8 @@ from bookwise.domain.search import Filter, SearchQuery
 from bookwise.ingestion.chunk import ChunkOptions, chunk
 from bookwise.ingestion.discover import discover, read_lesson
 from bookwise.ingestion.parse import parse
-from bookwise.ingestion.pipeline import utc_now
 from bookwise.ingestion.publish import EmbeddedLesson, publish
+from bookwise.ingestion.stages import utc_now
 from bookwise.retrieval.search import search
 from bookwise.settings import load_settings
 from bookwise.wiring import App, index_folder, open_app, open_search

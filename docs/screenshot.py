@@ -13,8 +13,8 @@ from tests.support.apps import SAMPLE_BOOK
 from tests.support.serve_process import PROGRAM, environment, serving
 
 PICTURE = Path(__file__).parent / "images" / "page.png"
-QUESTIONS = ("What is a node?", "How do I bake bread?")
-SIZE = ViewportSize(width=820, height=1110)
+QUESTIONS = ("How do I create a workspace?", "How do I bake bread?")  #: those of the transcript in the README
+SIZE = ViewportSize(width=820, height=880)
 
 
 async def ingest(data: Path) -> None:

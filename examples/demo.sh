@@ -26,7 +26,7 @@ ask "Which …? The table of the book" "Which joint type should I use for a whee
 
 ask "Why …? The explanation" "Why does visual odometry drift more and more while SLAM does not?"
 
-ask "Not in the book: a refusal, with the closest sections" "How do I bake bread?"
+ask "Not in the book: a refusal" "How do I bake bread?"
 
 heading "A conversation: the second question refers to the first"
 printf '\n%s\n' "\$ printf 'What is a node?\\nHow do I write one in Python?\\n' | bookwise chat"

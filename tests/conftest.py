@@ -19,15 +19,25 @@ MEMORY_DISK_FREE_MIN = 4 * 1024**3
 
 
 def pytest_configure() -> None:
-    """Puts the temporary folders on the memory disk, unless TMPDIR names another place."""
+    """Puts the temporary folders on the memory disk, unless TMPDIR names another place, and the address of a Qdrant
+    server for the tests under a name that is not taken for a setting of Bookwise."""
+    for name in ("QDRANT_URL", "QDRANT_API_KEY"):
+        if value := os.environ.pop(f"BOOKWISE_TEST_{name}", ""):
+            os.environ[f"TEST_{name}"] = value
     if MEMORY_DISK.is_dir() and shutil.disk_usage(MEMORY_DISK).free >= MEMORY_DISK_FREE_MIN:
         os.environ.setdefault("TMPDIR", str(MEMORY_DISK))
         tempfile.tempdir = None  # pytest has asked for the folder before: look again
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slow ones first: at the end, no worker waits for another one's longest test."""
+    """The slow ones first: at the end, no worker waits for another one's longest test. Those that need a server are
+    left out, with the reason, where none is named."""
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+    if not os.environ.get("TEST_QDRANT_URL"):
+        skip = pytest.mark.skip(reason="needs a Qdrant server: make live QDRANT_URL=http://localhost:6333")
+        for item in items:
+            if item.get_closest_marker("live"):
+                item.add_marker(skip)
 
 
 @pytest.fixture

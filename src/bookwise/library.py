@@ -1,41 +1,37 @@
 """`import bookwise`: a question in Python → AgentResponse, and the retrieval tool as a function."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 import anyio
 import anyio.to_thread
 
+from bookwise.answering.retrieval_tool import TOP_K_MAX
 from bookwise.domain.answers import EngineName, Passage
 from bookwise.domain.errors import DataFolderBusy, InvalidInput
 from bookwise.domain.threads import ThreadMessage
-from bookwise.operations.ask import AskBook, RetrievePassages, book_for
+from bookwise.operations.ask import AskBook, RetrievePassages, open_asking
 from bookwise.operations.handover import hand_over
 from bookwise.operations.operation import Operation
-from bookwise.settings import ASK_TEMPERATURE, Settings, load_settings
-from bookwise.wiring import open_answers, open_search
-
-if TYPE_CHECKING:
-    from bookwise.answering.ask import AskKit
-    from bookwise.schemas.agent import AgentConfig, ConversationState
-    from bookwise.schemas.ask import AgentResponse, Query
-    from bookwise.schemas.library import Conversation, Message, RetrievalContext
+from bookwise.retrieval.select_book import select_book as book_for
+from bookwise.schemas.agent import AgentConfig, ConversationState, ToolResponse
+from bookwise.schemas.ask import AgentResponse, Query
+from bookwise.schemas.library import Conversation, Message, RetrievalContext, thread_messages
+from bookwise.settings import Settings, load_settings
+from bookwise.wiring import open_search
 
 __all__ = [
     "ask",
     "ask_async",
     "book_for",
     "execute_retrieval_tool",
-    "for_one_question",
     "open_asking",
     "retrieve_documentation",
-    "settings_for",
 ]
 
 HARDWARE_TIER = 4  #: lessons of every tier
@@ -43,16 +39,16 @@ T = TypeVar("T")
 
 
 def ask(  # noqa: PLR0913 - one parameter per choice
-    query: "str | Query",
+    query: str | Query,
     top_k: int | None = None,
     module_filter: str | None = None,
     *,
     book: str | None = None,
     engine: EngineName | None = None,
     data_dir: str | Path | None = None,
-    history: "Sequence[Message | ThreadMessage] | Conversation | ConversationState" = (),
-    settings: "Settings | AgentConfig | None" = None,
-) -> "AgentResponse":
+    history: Sequence[Message | ThreadMessage] | Conversation | ConversationState = (),
+    settings: Settings | AgentConfig | None = None,
+) -> AgentResponse:
     """Answers one question from an ingested book and cites the sections that answer it.
 
     - `query`: the question, as text or as a `Query`.
@@ -75,18 +71,18 @@ def ask(  # noqa: PLR0913 - one parameter per choice
 
 
 async def ask_async(  # noqa: PLR0913 - one parameter per choice
-    query: "str | Query",
+    query: str | Query,
     top_k: int | None = None,
     module_filter: str | None = None,
     *,
     book: str | None = None,
     engine: EngineName | None = None,
     data_dir: str | Path | None = None,
-    history: "Sequence[Message | ThreadMessage] | Conversation | ConversationState" = (),
-    settings: "Settings | AgentConfig | None" = None,
-) -> "AgentResponse":
+    history: Sequence[Message | ThreadMessage] | Conversation | ConversationState = (),
+    settings: Settings | AgentConfig | None = None,
+) -> AgentResponse:
     """Like `ask`, for a program with an event loop (asyncio)."""
-    resolved = settings_for(settings, data_dir=data_dir, engine=engine)
+    resolved = _settings_for(settings, data_dir=data_dir, engine=engine)
     text = query if isinstance(query, str) else query.text
     module = module_filter if isinstance(query, str) else module_filter or query.module_filter
     operation = AskBook(
@@ -104,27 +100,24 @@ async def ask_async(  # noqa: PLR0913 - one parameter per choice
             answer = await operation.run(replace(kit, system_prompt=_system_prompt(settings)))
     except DataFolderBusy as busy:
         answer = await _hand_over(resolved, busy, operation)
-    from bookwise.schemas.ask import AgentResponse  # loads pydantic: 0.1 s, after the embedding model
-
     return AgentResponse.of(answer, query=text, min_relevance=resolved.min_relevance_score, module=module)
 
 
 def retrieve_documentation(
     query: str,
-    top_k: int = 5,
+    top_k: int | None = None,
     similarity_threshold: float = 0.0,
     *,
     book: str | None = None,
     data_dir: str | Path | None = None,
-    settings: "Settings | AgentConfig | None" = None,
-) -> "RetrievalContext":
+    settings: Settings | AgentConfig | None = None,
+) -> RetrievalContext:
     """The passages of a book about a query, best first: what the agent's tool of this name finds.
 
-    `top_k` is 1–20. Wrong arguments raise `InvalidInput`; other failures raise `bookwise.domain.errors`.
+    `top_k` is 1–20; the default is `AGENT_TOP_K`. Wrong arguments raise `InvalidInput`; other failures raise
+    `bookwise.domain.errors`.
     """
-    from bookwise.schemas.library import RetrievalContext  # loads pydantic: 0.1 s
-
-    resolved = settings_for(settings, data_dir=data_dir)
+    resolved = _settings_for(settings, data_dir=data_dir)
     begin = perf_counter()
     passages = _retrieve(query, top_k, similarity_threshold, book=book, settings=resolved)
     return RetrievalContext.of_passages(
@@ -137,21 +130,19 @@ def retrieve_documentation(
 
 def execute_retrieval_tool(
     query: str,
-    top_k: int = 5,
+    top_k: int | None = None,
     similarity_threshold: float = 0.0,
     *,
     book: str | None = None,
     data_dir: str | Path | None = None,
-    settings: "Settings | AgentConfig | None" = None,
+    settings: Settings | AgentConfig | None = None,
 ) -> str:
     """The same as JSON for a model that called the tool: `results`, `total_results` and `query`.
 
     Wrong arguments give an object with `error` and `query`, for the model to correct itself. Other failures, such as
     an unknown book, raise `bookwise.domain.errors`.
     """
-    from bookwise.schemas.agent import ToolResponse  # loads pydantic: 0.1 s
-
-    resolved = settings_for(settings, data_dir=data_dir)
+    resolved = _settings_for(settings, data_dir=data_dir)
     try:
         passages = _retrieve(query, top_k, similarity_threshold, book=book, settings=resolved)
     except InvalidInput as error:
@@ -159,8 +150,8 @@ def execute_retrieval_tool(
     return ToolResponse.of(passages, query=query).to_json()
 
 
-def settings_for(
-    settings: "Settings | AgentConfig | None" = None,
+def _settings_for(
+    settings: Settings | AgentConfig | None = None,
     *,
     data_dir: str | Path | None = None,
     engine: str | None = None,
@@ -177,48 +168,32 @@ def settings_for(
     return replace(base, **overrides)
 
 
-@asynccontextmanager
-async def open_asking(settings: Settings) -> AsyncIterator["AskKit"]:
-    """Opens what a single question needs, and nothing else: that is the fastest start."""
-    async with open_search(settings) as search, open_answers(settings, search) as kit:
-        yield for_one_question(kit, settings)
-
-
-def for_one_question(kit: "AskKit", settings: Settings) -> "AskKit":
-    """The kit with the default temperature of a single question."""
-    return replace(kit, temperature=ASK_TEMPERATURE) if settings.temperature is None else kit
-
-
-def _top_k(query: "str | Query", settings: Settings) -> int:
+def _top_k(query: str | Query, settings: Settings) -> int:
     if isinstance(query, str) or "top_k" not in query.model_fields_set:
         return settings.agent_top_k
     return query.top_k
 
 
-def _system_prompt(settings: "Settings | AgentConfig | None") -> str | None:
+def _system_prompt(settings: Settings | AgentConfig | None) -> str | None:
     if settings is None or isinstance(settings, Settings) or "system_prompt" not in settings.model_fields_set:
         return None
     return settings.system_prompt
 
 
 def _history(
-    history: "Sequence[Message | ThreadMessage] | Conversation | ConversationState", question: str
+    history: Sequence[Message | ThreadMessage] | Conversation | ConversationState, question: str
 ) -> tuple[ThreadMessage, ...]:
     """The questions and answers before this question, which may itself be the last message of a conversation."""
-    messages = history if isinstance(history, Sequence) else history.messages
-    if not messages:
-        return ()
-    from bookwise.schemas.library import thread_messages  # loads pydantic: 0.1 s, only for a follow-up
-
-    turns = thread_messages(messages)
+    turns = thread_messages(history if isinstance(history, Sequence) else history.messages)
     is_asked = bool(turns) and turns[-1].role == "user" and turns[-1].content == question
     return turns[:-1] if is_asked else turns
 
 
 def _retrieve(
-    query: str, top_k: int, similarity_threshold: float, *, book: str | None, settings: Settings
+    query: str, top_k: int | None, similarity_threshold: float, *, book: str | None, settings: Settings
 ) -> tuple[Passage, ...]:
     _require_no_event_loop("The retrieval tool", "`await asyncio.to_thread(…)`")
+    top_k = min(settings.agent_top_k, TOP_K_MAX) if top_k is None else top_k
     operation = RetrievePassages(query=query, top_k=top_k, similarity_threshold=similarity_threshold, book=book)
 
     async def run() -> tuple[Passage, ...]:

@@ -6,6 +6,7 @@ import dataclasses
 import difflib
 import os
 import re
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ NAME, TEXT, LIMITS, CHECK = "environment_name", "description", "limits", "check"
 _ORIGIN = re.compile(r"https?://[^\s/?#@,*]+")
 
 EmbedderName = Literal["minilm", "openai", "cohere", "hashing"]
+QuantizationSetting = Literal["none", "scalar", "turbo"]
 EngineSetting = Literal["auto", "extractive", "direct", "agent"]
 
 
@@ -52,6 +54,18 @@ def _http(value: str) -> str | None:
     if value and not value.startswith(("http://", "https://")):
         raise ValueError("must start with http:// or https://")
     return value.rstrip("/") or None
+
+
+def _qdrant_server(value: str) -> str | None:
+    if "@" in value:
+        raise ValueError("must not contain a user or a password; set QDRANT_API_KEY")
+    return _http(value)
+
+
+def _consistency(value: str) -> str:
+    if not re.fullmatch(r"[1-9]\d?|majority|quorum|all", value):
+        raise ValueError("must be a number from 1 to 99, majority, quorum or all")
+    return value
 
 
 def _one_line(value: SecretStr) -> SecretStr | None:
@@ -100,6 +114,12 @@ class Settings:
 
     host: str = _setting("127.0.0.1", "Address that `bookwise serve` listens on.", min_length=1)
     port: int = _setting(8000, "Port that `bookwise serve` listens on; 0 picks a free one.", ge=0, le=65535)
+    drain_seconds: float = _setting(
+        0.0,
+        "How long `bookwise serve` still answers after SIGTERM, while /health/ready says 503, before it stops.",
+        ge=0,
+        le=600,
+    )
     header_timeout_seconds: int = _setting(10, "Time that a client has to send the head of a request.", ge=1, le=3600)
     idle_timeout_seconds: int = _setting(5, "Time that a connection stays open between two requests.", ge=1, le=3600)
     max_connections: int = _setting(
@@ -107,6 +127,12 @@ class Settings:
     )
     cors_origins: tuple[str, ...] = _setting(
         (), "Origins whose pages may call the service, such as https://book.example; comma-separated.", check=_origins
+    )
+    worker_lease_seconds: float = _setting(
+        30.0, "Time after which another worker takes over the work of one that does not respond.", ge=1, le=3600
+    )
+    worker_batch_seconds: float = _setting(
+        300.0, "Longest time for one batch of lessons in `bookwise worker`.", ge=1, le=86_400
     )
     body_limit_bytes: int = _setting(
         64 * 1024, "Maximum size of a request body. A GitHub webhook may have 25 MiB.", ge=1024, le=64 * 1024 * 1024
@@ -140,13 +166,42 @@ class Settings:
     )
     cohere_base_url: str = _setting(COHERE_URL, "URL of the Cohere API.", check=_http)
     qdrant_url: str | None = _unprefixed_setting(
-        "QDRANT_URL", None, "URL of a Qdrant server. Default: the index is in the data folder.", check=_http
+        "QDRANT_URL", None, "URL of a Qdrant server. Default: the index is in the data folder.", check=_qdrant_server
     )
     qdrant_api_key: SecretStr | None = _unprefixed_setting(
         "QDRANT_API_KEY", None, "API key of the Qdrant server.", check=_one_line
     )
+    qdrant_timeout_seconds: float = _setting(
+        10.0,
+        "Timeout of one read from the Qdrant server, including retries. A write may take six times as long.",
+        gt=0,
+        le=600,
+    )
+    qdrant_replication_factor: int = _setting(
+        1, "Number of copies of a new collection on a Qdrant cluster.", ge=1, le=100
+    )
+    qdrant_shard_number: int = _setting(
+        1,
+        "Number of shards of a new collection on a Qdrant server. With more than one, word scores differ by shard.",
+        ge=1,
+        le=1_000,
+    )
+    qdrant_quantization: QuantizationSetting = _setting(
+        "scalar",
+        "Small copies of the vectors that a Qdrant server keeps in memory: scalar (8 bits), turbo (2 bits) or none.",
+    )
+    qdrant_on_disk: bool = _setting(False, "Leave the vectors of a new collection on the disk of the Qdrant server.")
+    qdrant_read_consistency: str | None = _setting(
+        None,
+        "Replicas of a Qdrant cluster that must agree on a read: a number, majority, quorum or all. "
+        "Default: one replica answers.",
+        check=_consistency,
+    )
     qdrant_collection_name: str = _unprefixed_setting(
-        "QDRANT_COLLECTION_NAME", "textbook_chunks", "Collection that stores the chunks.", pattern=r"^[\w-]{1,64}$"
+        "QDRANT_COLLECTION_NAME",
+        "textbook_chunks",
+        "Collection that stores the chunks; on a Qdrant server an alias.",
+        pattern=r"^[\w-]{1,64}$",
     )
     database_url: SecretStr | None = _unprefixed_setting(
         "DATABASE_URL",
@@ -184,6 +239,12 @@ class Settings:
         values = {name: getattr(self, name) for name in FIELDS}
         for name, value in _validate(values).items():
             object.__setattr__(self, name, value)
+
+    @property
+    def needs_data_folder(self) -> bool:
+        """Whether the index or the database is in the data folder. If both are on servers, no folder is used."""
+        database = self.database_url.get_secret_value() if self.database_url else ""
+        return self.qdrant_url is None or not database.startswith("postgres")
 
     @property
     def cache_folder(self) -> Path:
@@ -310,8 +371,6 @@ def _from_toml(path: Path) -> dict[str, Any]:
     """The `[settings]` table of a bookwise.toml in the working folder."""
     if not path.is_file():
         return {}
-    import tomllib  # loads in 3 ms
-
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8")).get(TOML_TABLE, {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import json
-import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -47,25 +46,22 @@ def bad_items(size: int) -> bytes:
     return b'{"model": "bookwise", "messages": [' + b",".join([b"{}"] * (size // 3 - 20)) + b"]}"
 
 
-async def cost(opened: Opened, body: bytes, headers: dict[str, str], *, status: int, times: int = 20) -> float:
-    """The seconds of processor time that this many requests with this body take."""
-    start = time.process_time()
-    for _ in range(times):
-        answer = await opened.client.post("/v1/chat/completions", content=body, headers={**JSON, **headers})
-        assert answer.status_code == status, answer.text
-    return time.process_time() - start
+async def posted(opened: Opened, body: bytes, headers: dict[str, str]) -> int:
+    """The status of a request with this body."""
+    answer = await opened.client.post("/v1/chat/completions", content=body, headers={**JSON, **headers})
+    return answer.status_code
 
 
-async def test_a_body_without_a_key_costs_no_more_than_none(guarded: Opened) -> None:
-    await cost(guarded, b"{}", {}, status=401)  # loads what the first request loads
-    small = await cost(guarded, b"{}", {}, status=401)
-    assert await cost(guarded, bad_items(60 * KIB), {}, status=401) < 5 * small
+async def test_a_body_without_a_key_is_not_parsed(guarded: Opened) -> None:
+    assert await posted(guarded, b"{not json", {}) == 401
+    assert await posted(guarded, bad_items(60 * KIB), {}) == 401
 
 
-async def test_a_hostile_body_with_a_key_costs_little_more_than_a_small_one(guarded: Opened) -> None:
+async def test_a_body_with_too_many_members_is_refused_before_it_is_validated(guarded: Opened) -> None:
     key = await guarded.key(rate=1000)
-    small = await cost(guarded, b"{}", key, status=422)
-    assert await cost(guarded, bad_items(60 * KIB), key, status=413) < 10 * small
+    assert await posted(guarded, b"{not json", key) == 400
+    assert await posted(guarded, bad_items(KIB), key) == 422
+    assert await posted(guarded, bad_items(60 * KIB), key) == 413
 
 
 async def test_a_question_has_at_most_64_kilobytes(guarded: Opened) -> None:

@@ -38,7 +38,7 @@ async def ask(opened: Opened, question: str = VALVE, **more: Any) -> dict[str, A
 
 
 async def notes(opened: Opened) -> list[AskedQuestion]:
-    return await opened.service.app.journal.asked(BOOK, since=datetime(2000, 1, 1, tzinfo=UTC))
+    return await opened.service.app.journal.questions(BOOK, since=datetime(2000, 1, 1, tzinfo=UTC))
 
 
 def counted(opened: Opened, outcome: str, engine: str = "extractive") -> float | None:
@@ -180,7 +180,7 @@ class Closed:
     def __init__(self, error: Exception) -> None:
         self._error = error
 
-    async def note(self, asked: AskedQuestion) -> None:
+    async def note(self, question: AskedQuestion) -> None:
         raise self._error
 
 

@@ -2,12 +2,15 @@
 
 import sqlite3
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from bookwise import __version__
 from tests.support.http_service import Opened, exchange, http_service
-from tests.support.scripted_http import Reply, answering
+from tests.support.postgres import running_postgres
+from tests.support.scripted_http import Reply, answering, scripted
+from tests.support.scripted_model import says
 from tests.support.small_book import settings_for
 
 pytestmark = pytest.mark.anyio
@@ -40,15 +43,64 @@ async def test_a_service_whose_embedder_fails_is_live_but_not_ready(tmp_path: Pa
     assert told["dependencies"]["database"]["ok"] is True
 
 
+@pytest.mark.parametrize("path", ["/health", "/health/ready"])
+async def test_a_database_that_is_away_is_named_without_its_address(tmp_path: Path, path: str) -> None:
+    with running_postgres() as server, server.new_database() as url:
+        settings = settings_for(tmp_path / "data", embedder="hashing", database_url=url)
+        async with http_service(settings) as opened:
+            assert (await opened.client.get(path)).status_code == 200
+            server.stop()
+            opened.app.state.health_checks._results.clear()
+            answer = await opened.client.get(path)
+            live = await opened.client.get("/health/live")
+            refused = await opened.client.get("/books")
+            server.start()
+            again = await opened.client.get(path)
+    assert (live.status_code, live.json()) == (200, {"live": True})
+    assert answer.status_code == 503
+    states = {name: (found["ok"], found["code"]) for name, found in answer.json()["dependencies"].items()}
+    assert states == {"database": (False, "store-unavailable"), "index": (True, None), "embedder": (True, None)}
+    assert urlsplit(url).path not in answer.text
+    assert (refused.status_code, refused.json()["code"]) == (503, "store-unavailable")
+    assert again.status_code == 200, "it is found again by itself"
+
+
+async def test_a_model_that_keeps_failing_is_named_and_the_service_is_ready(tmp_path: Path, small_book: Path) -> None:
+    async with answering(lambda _: Reply(status=400)) as broken:
+        settings = settings_for(tmp_path / "data", model_url=broken.url)
+        async with http_service(settings, small_book) as opened:
+            before = (await opened.client.get("/health")).json()["dependencies"]["model"]
+            for _ in range(5):
+                opened.service.kit.model._breaker.settle(0, "failed")  # type: ignore[union-attr]
+            answer = await opened.client.get("/health")
+    assert before == {"ok": True, "latency_ms": None, "code": None, "kind": None, "required": False}
+    assert (answer.status_code, answer.json()["ready"]) == (200, True), "answers quote the book instead"
+    assert answer.json()["dependencies"]["model"]["code"] == "circuit-open"
+
+
+async def test_the_latency_of_the_model_is_that_of_its_newest_response(tmp_path: Path, small_book: Path) -> None:
+    async with (
+        scripted(says("The valve opens below 30 percent. [1]")) as model,
+        http_service(settings_for(tmp_path / "data", model_url=model.url), small_book) as opened,
+    ):
+        await opened.client.post("/chat/run", json=VALVE)
+        found = (await opened.client.get("/health")).json()["dependencies"]["model"]
+    assert found["ok"]
+    assert found["latency_ms"] > 0
+
+
 async def test_asking_for_health_again_and_again_costs_nothing(empty: Opened) -> None:
     first, second = [(await empty.client.get("/health")).json() for _ in range(2)]
     assert first == second, "the latencies are those of the first check"
 
 
-async def test_a_service_that_stops_is_not_ready(empty: Opened) -> None:
-    empty.service.stopping.set()
-    answer = await empty.client.get("/health")
-    assert (answer.status_code, answer.json()["live"]) == (503, True)
+async def test_a_service_that_stops_is_not_ready_but_lives_and_answers(empty: Opened) -> None:
+    empty.service.draining = True
+    for path in ("/health", "/health/ready"):
+        answer = await empty.client.get(path)
+        assert (answer.status_code, answer.json()["live"]) == (503, True)
+    assert (await empty.client.get("/health/live")).status_code == 200
+    assert (await empty.client.get("/books")).status_code == 200
 
 
 async def test_info_tells_versions_models_and_counts_and_no_secret(tmp_path: Path, small_book: Path) -> None:

@@ -150,6 +150,17 @@ async def test_a_search_reads_all_books_a_key_sees(tmp_path: Path, small_book: P
     assert books == {BOOK, "vault"}
 
 
+async def test_of_several_books_one_must_be_named_by_the_argument_that_the_tool_has(
+    tmp_path: Path, small_book: Path
+) -> None:
+    async with closed_service(tmp_path, small_book) as at:
+        await with_a_vault(at, tmp_path)
+        async with assistant(at, await at.key()) as client:
+            problem = await trouble(client, "ask", question=SENSOR)
+            assert "`book` in Python and MCP" in problem
+            assert (await told(client, "ask", question=SENSOR, book=BOOK))["outcome"] == "answered"
+
+
 async def test_without_a_key_that_works_nothing_is_told(tmp_path: Path, small_book: Path) -> None:
     async with closed_service(tmp_path, small_book) as at, httpx2.AsyncClient(headers=ACCEPT) as http:
         for headers in ({}, {"Authorization": "Bearer wrong"}):

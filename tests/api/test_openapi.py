@@ -16,7 +16,8 @@ from bookwise.api.openapi import TAGS
 from bookwise.api.problems import MEDIA_TYPE, TYPES
 from bookwise.settings import Settings
 
-WITHOUT_KEY = {"/", "/widget.js", "/health", "/ingestion/webhook/github"}  #: the last one is signed instead
+HEALTH = {"/health", "/health/live", "/health/ready"}
+WITHOUT_KEY = {"/", "/widget.js", "/ingestion/webhook/github"} | HEALTH  #: deliveries of the webhook are signed
 ANY_REQUEST = {"400", "403", "408", "413", "415", "500"}
 ANY_KEY = {"401", "429"}
 EXEMPLARY = ("application/json", "text/event-stream", "text/plain")

@@ -6,17 +6,22 @@ import signal
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from subprocess import DEVNULL
 
 import anyio
 import httpx2
+import psycopg
 import pytest
-from anyio.abc import SocketStream
+from anyio.abc import Process, SocketStream
 
+from bookwise.adapters.sql.migrate import ADVISORY_LOCK
+from bookwise.api.serve import bound
 from bookwise.domain.threads import ThreadMessage
 from bookwise.wiring import open_app
 from tests.api.test_stream import TRUE, VALVE, endless, hung_up_on
 from tests.support.copies import copy_folder
 from tests.support.http_service import Event, events_in
+from tests.support.postgres import running_postgres
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import KEY, dripping
 from tests.support.serve_process import PROGRAM, Served, environment, serving
@@ -121,6 +126,93 @@ async def test_a_service_that_is_told_to_stop_ends_its_streams_keeps_them_and_le
     assert events[-1].data["code"] == "shutting-down"
     message = await kept(data, events[-1].data["session_id"])
     assert (message.content, message.complete) == (TRUE, False)
+
+
+async def test_a_service_that_drains_answers_and_says_that_it_is_not_ready(data: Path) -> None:
+    async with (
+        scripted(dripping(endless(), pause=0.02)) as model,
+        serving(data, OPENAI_API_KEY=KEY, OPENAI_BASE_URL=f"{model.url}/v1", BOOKWISE_DRAIN_SECONDS="600") as served,
+        asking(served) as connection,
+        httpx2.AsyncClient(base_url=served.url) as client,
+    ):
+        received = await read(connection, b"event: content")
+        assert (await client.get("/health/ready")).status_code == 200
+        served.process.send_signal(signal.SIGTERM)
+        with anyio.fail_after(10):
+            while (await client.get("/health/ready")).status_code == 200:  # noqa: ASYNC110 - what a load balancer does
+                await anyio.sleep(0.01)
+        assert (await client.get("/health/live")).status_code == 200
+        answer = await client.post("/chat/run", json={"message": VALVE, "engine": "extractive"})
+        assert "below 30 percent" in answer.json()["response"]
+        assert model._at_once, "the stream goes on"
+        served.process.send_signal(signal.SIGTERM)
+        _, events = transcript(received + await read(connection))
+        with anyio.fail_after(20):
+            assert await served.process.wait() == 0
+    assert events[-1].data["code"] == "shutting-down"
+
+
+async def test_while_the_database_is_migrated_the_process_lives_and_is_not_ready(tmp_path: Path) -> None:
+    with running_postgres() as server, server.new_database() as url:
+        async with (
+            await psycopg.AsyncConnection.connect(url) as other,
+            opening(tmp_path / "data", url) as (process, client),
+        ):
+            await other.execute(str(ADVISORY_LOCK))  # as another process that migrates for long
+            with anyio.fail_after(30):
+                while not await is_live(client):
+                    assert process.returncode is None
+                    await anyio.sleep(0.05)
+            for path, code in (("/health/ready", None), ("/health", None), ("/books", "starting")):
+                answer = await client.get(path)
+                assert (answer.status_code, answer.json().get("code")) == (503, code), path
+            await other.rollback()
+            with anyio.fail_after(30):
+                while (await client.get("/health/ready")).status_code != 200:  # noqa: ASYNC110 - what a balancer does
+                    await anyio.sleep(0.05)
+
+
+async def test_a_signal_while_the_service_starts_ends_it_without_a_failure(tmp_path: Path) -> None:
+    with running_postgres() as server, server.new_database() as url:
+        async with (
+            await psycopg.AsyncConnection.connect(url) as other,
+            opening(tmp_path / "data", url) as (process, client),
+        ):
+            await other.execute(str(ADVISORY_LOCK))
+            with anyio.fail_after(30):
+                while not await is_live(client):
+                    assert process.returncode is None
+                    await anyio.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            await anyio.sleep(0.5)
+            await other.rollback()
+            with anyio.fail_after(30):
+                assert await process.wait() == 0
+
+
+@asynccontextmanager
+async def opening(data: Path, url: str) -> AsyncIterator[tuple[Process, httpx2.AsyncClient]]:
+    """The program while it starts, on a port that is known before."""
+    with bound("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    command = [PROGRAM, "serve", "--port", str(port)]
+    more = {"DATABASE_URL": url, "BOOKWISE_EMBEDDER": "hashing"}
+    async with (
+        await anyio.open_process(command, env=environment(data, **more), stderr=DEVNULL) as process,
+        httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
+        try:
+            yield process, client
+        finally:
+            if process.returncode is None:
+                process.kill()
+
+
+async def is_live(client: httpx2.AsyncClient) -> bool:
+    try:
+        return (await client.get("/health/live")).json() == {"live": True}
+    except httpx2.ConnectError:
+        return False
 
 
 async def test_a_service_without_streams_stops_at_once(data: Path) -> None:

@@ -184,7 +184,7 @@ async def test_a_service_that_stops_ends_its_streams_with_an_error(tmp_path: Pat
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(lambda: exchange(opened.app, "/chat/stream", asked(), seen=seen))
             await seen.until("event: content")
-            opened.service.stopping.set()
+            opened.service.stop()
             await hung_up_on(model, within=10)
         assert [event.name for event in seen.events][-2:] == ["content", "error"]
         assert seen.events[-1].data["code"] == "shutting-down"
@@ -219,7 +219,7 @@ async def test_a_secret_that_stops_working_ends_its_open_stream_with_an_error(
             assert (last["status"], last["code"]) == (401, "unauthenticated")
             (message,) = (await opened.service.app.threads.thread(last["session_id"], owner=key.id)).messages[1:]
             assert (message.content, message.complete) == (TRUE, False)
-        assert opened.app.state.limiter.open_streams == 0
+        assert not opened.app.state.rate_limits._streams
 
 
 async def streamed_with(secret: str, path: str, opened: Opened, seen: Exchange) -> None:
@@ -273,15 +273,15 @@ async def test_a_session_deleted_within_its_stream_does_not_come_back(tmp_path: 
 
 
 async def test_the_streams_a_key_may_have_open_are_counted(tmp_path: Path, small_book: Path) -> None:
-    async with with_endless_model(tmp_path, small_book) as (opened, _):
-        limiter = opened.app.state.limiter
-        seen = Exchange()
+    async with with_endless_model(tmp_path, small_book, open_to_anyone=False) as (opened, _):
+        limits = opened.app.state.rate_limits
+        secret, seen = (await opened.key())["Authorization"], Exchange()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(lambda: exchange(opened.app, "/chat/stream", asked(), seen=seen))
+            tasks.start_soon(lambda: exchange(opened.app, "/chat/stream", asked(), seen=seen, authorization=secret))
             await seen.until("event: content")
-            assert limiter.open_streams == 1
+            assert limits._streams.total() == 1
             seen.leave()
-        assert limiter.open_streams == 0
+        assert limits._streams.total() == 0
 
 
 def streaming(opened: Opened, frames: AsyncGenerator[Frame]) -> EventStream:

@@ -9,6 +9,7 @@ import pytest
 from bookwise.cli.main import COMMANDS, run_with
 from tests.support.apps import write_book
 from tests.support.command_line import CommandLine
+from tests.support.small_books import MODULES
 
 TOPICS = "# Topics\n\nA topic carries messages from many publishers to many subscribers without waiting.\n"
 SERVICES = "# Services\n\nA service answers one request with exactly one response, and the caller waits.\n"
@@ -75,6 +76,24 @@ def test_every_hardware_tier_is_searched_by_default(bookwise: CommandLine, tmp_p
         assert len(found) == hits, options
     assert bookwise(command, "--help") == 0
     assert "POST /search` defaults to 1" in " ".join(bookwise.out.split())
+
+
+@pytest.mark.parametrize("command", ["search", "ask"])
+def test_a_module_that_the_book_does_not_have_is_named_with_those_it_has(
+    bookwise: CommandLine, tmp_path: Path, command: str
+) -> None:
+    lessons = {"bookwise.toml": MODULES, "topics.md": TOPICS}
+    bookwise("ingest", str(write_book(tmp_path / "robots", lessons)))
+    assert bookwise(command, "many publishers", "--module", "absent") == 2
+    assert "has no module 'absent'; it has: basics, more, start." in bookwise.err
+    assert bookwise(command, "many publishers", "--module", "start") == 0
+
+
+def test_the_module_that_a_question_was_limited_to_is_part_of_its_json(bookwise: CommandLine, tmp_path: Path) -> None:
+    lessons = {"bookwise.toml": MODULES, "topics.md": TOPICS}
+    bookwise("ingest", str(write_book(tmp_path / "robots", lessons)))
+    assert bookwise.json("search", "many publishers", "--module", "basics")["module_filter"] == "basics"
+    assert bookwise.json("ask", "many publishers", "--module", "basics")["context"]["filter_applied"] == "basics"
 
 
 def test_lesson_and_context_read_on_from_a_hit(bookwise: CommandLine, book: Path) -> None:
@@ -243,6 +262,16 @@ def test_a_book_can_be_ingested_into_another_collection(
     monkeypatch.delenv("QDRANT_COLLECTION_NAME")
     assert bookwise("search", "one request") == 4
     assert "QDRANT_COLLECTION_NAME=robots_2" in bookwise.err
+
+
+def test_doctor_notes_an_index_that_a_server_should_take_over(
+    bookwise: CommandLine, book: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bookwise("ingest", str(book))
+    assert bookwise.json("doctor")["notes"] == []
+    monkeypatch.setattr("bookwise.operations.doctor.EMBEDDED_CHUNKS_MAX", 1)
+    assert bookwise("doctor") == 0, "a note is no problem"
+    assert "Above 1, use a Qdrant server: `bookwise move --to qdrant`" in bookwise.out
 
 
 def test_doctor_does_not_repair_a_book_of_another_collection(

@@ -78,6 +78,7 @@ COMMANDS: list[tuple[str, ...]] = [
     ("search", "where is the elbow", "--book", "absent"),
     ("search", "where is the elbow"),
     ("search", "x", "--book", "robots"),
+    ("search", "where is the elbow", "--book", "robots", "--module", "absent"),
     ("lesson", "01-arms.md", "--book", "robots"),
     ("lesson", "01-arms.md", "--book", "robots", "--json"),
     ("lesson", "absent.md", "--book", "robots"),

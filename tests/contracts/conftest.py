@@ -12,11 +12,20 @@ from tests.support.databases import (
     database_url,
     migrated_postgres,
     migrated_sqlite,
-    migrated_url,
+    migrated_url_or_pooler,
+    pgbouncer,
     postgres,
 )
 
-__all__ = ["database", "database_url", "migrated_postgres", "migrated_sqlite", "migrated_url", "postgres"]
+__all__ = [
+    "database",
+    "database_url",
+    "migrated_postgres",
+    "migrated_sqlite",
+    "migrated_url_or_pooler",
+    "pgbouncer",
+    "postgres",
+]
 
 
 @pytest.fixture(params=["exclusive", "shared"])

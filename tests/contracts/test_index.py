@@ -1,6 +1,5 @@
 """What the port `LessonIndex` promises, checked for every backend."""
 
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import replace
@@ -8,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from bookwise.adapters.qdrant.embedded import open_index
 from bookwise.domain.books import Audience, Chunk
 from bookwise.domain.search import Filter
 from bookwise.ports import LessonIndex
 from tests.support.builders import chunks, embedded
+from tests.support.index_backends import BACKENDS, IndexBackend, index_backend
 
 pytestmark = pytest.mark.anyio
 
@@ -23,8 +22,14 @@ TEXT = "A topic carries messages from publishers to subscribers."
 OTHER = "A service answers one request with one response."
 
 
-@pytest.fixture(params=["qdrant-embedded"])
-async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Open]:
+@pytest.fixture(params=BACKENDS)
+async def backend(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[IndexBackend]:
+    async with index_backend(request.param, tmp_path, size=2) as backend:
+        yield backend
+
+
+@pytest.fixture
+async def reopen(backend: IndexBackend) -> AsyncIterator[Open]:
     """A function that opens the index, after closing it if it is open."""
     async with AsyncExitStack() as stack:
         opened = AsyncExitStack()
@@ -32,7 +37,7 @@ async def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
         async def open_again() -> LessonIndex:
             await opened.aclose()
-            return await opened.enter_async_context(open_index(tmp_path / "index", size=2))
+            return await opened.enter_async_context(backend.open())
 
         yield open_again
 
@@ -107,6 +112,15 @@ async def test_revisions_of_one_lesson_are_stored_separately(index: LessonIndex)
     assert await index.revisions("book") == {"r1": 2, "r2": 1}
     shared = chunks("loops", "r1", TEXT)[0]
     assert sorted(c.revision for c in await index.chunk("book", shared.id)) == ["r1", "r2"]
+
+
+async def test_a_revision_comes_back_as_it_was_staged(index: LessonIndex) -> None:
+    """Also one that an engine could read as a UUID or a number."""
+    revisions = ("0123456789abcdef0123456789abcdef", "12345678", "v1.0/β")
+    for revision in revisions:
+        await index.stage(embedded(chunks("loops", revision, TEXT), EAST))
+    assert await index.revisions("book") == dict.fromkeys(revisions, 1)
+    assert await index.remove("book", revisions[:1]) == 1
 
 
 async def test_removing_a_revision_leaves_the_others(index: LessonIndex) -> None:
@@ -233,6 +247,38 @@ async def test_vectors_come_back_as_stored(index: LessonIndex) -> None:
     assert await index.vectors("book", []) == {}
 
 
+async def test_an_export_has_everything_that_was_staged(index: LessonIndex) -> None:
+    audience = Audience(hardware_tier=3, proficiency_level="C1", layer="L4")
+    staged = embedded(chunks("loops", "r1", TEXT, OTHER, audience=audience), EAST, BETWEEN)
+    await index.stage(staged[::-1])
+    await index.stage(embedded(chunks("nodes", "r2", OTHER), NORTH))
+    exported = await index.export("book", ["r1"])
+    assert [replace(e, vector=()) for e in exported] == [replace(e, chunk=_stored(e.chunk), vector=()) for e in staged]
+    assert [e.vector for e in exported] == [pytest.approx(EAST), pytest.approx(BETWEEN)]
+    assert [e.chunk.revision for e in await index.export("book", ["r2", "r1"])] == ["r1", "r1", "r2"]
+
+
+async def test_an_export_has_the_named_revisions_of_one_book_only(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT), EAST))
+    await index.stage(embedded(chunks("loops", "r1", OTHER, book_id="other"), EAST))
+    assert [e.chunk.locator.book_id for e in await index.export("book", ["r1"])] == ["book"]
+    assert await index.export("book", []) == []
+    assert await index.export("book", ["r9"]) == []
+
+
+async def test_staging_an_export_again_changes_nothing(index: LessonIndex) -> None:
+    """A copy may be repeated: the same chunks take the same places, with the same scores."""
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, BETWEEN))
+    search = Filter(book_id="book")
+    before = await index.nearest(BETWEEN, "request of publishers", within=search, limit=5)
+    await index.stage(await index.export("book", ["r1"]))
+    after = await index.nearest(BETWEEN, "request of publishers", within=search, limit=5)
+    assert await index.revisions("book") == {"r1": 2}
+    assert [(c.ref, pytest.approx(c.cosine, abs=1e-6), pytest.approx(c.lexical, abs=1e-6)) for c in before] == [
+        (c.ref, c.cosine, c.lexical) for c in after
+    ]
+
+
 async def test_what_was_staged_is_there_after_reopening(reopen: Open) -> None:
     index = await reopen()
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
@@ -252,9 +298,9 @@ async def test_what_was_removed_is_gone_after_reopening(reopen: Open) -> None:
     assert await texts(index, EAST) == [OTHER]
 
 
-async def test_an_index_rebuilt_from_nothing_has_another_id(reopen: Open, tmp_path: Path) -> None:
+async def test_an_index_rebuilt_from_nothing_has_another_id(reopen: Open, backend: IndexBackend) -> None:
     identity = (await reopen()).id
-    shutil.rmtree(tmp_path / "index")
+    await backend.destroy()
     assert (await reopen()).id != identity
 
 

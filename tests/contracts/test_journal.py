@@ -59,7 +59,7 @@ async def test_a_note_comes_back_as_it_was_written(journal: Journal, threads: Th
     refusal = a_note(clock.now - timedelta(seconds=1), outcome="refused", reason="nothing-found", lessons=())
     await journal.note(entry)
     await journal.note(refusal)
-    assert await journal.asked("robots", since=EVER) == [entry, refusal]
+    assert await journal.questions("robots", since=EVER) == [entry, refusal]
 
 
 async def test_the_same_answer_is_not_noted_twice(journal: Journal, clock: WallClock) -> None:
@@ -67,7 +67,7 @@ async def test_the_same_answer_is_not_noted_twice(journal: Journal, clock: WallC
     await journal.note(entry)
     with pytest.raises(Conflict):
         await journal.note(replace(entry, question="Something else?"))
-    assert await journal.asked("robots", since=EVER) == [entry]
+    assert await journal.questions("robots", since=EVER) == [entry]
 
 
 @pytest.mark.parametrize("answer_id", ["", "abc", "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "\x00", "é" * 36])
@@ -76,7 +76,7 @@ async def test_an_answer_whose_id_is_no_random_uuid_is_refused(
 ) -> None:
     with pytest.raises(InvalidInput):
         await journal.note(a_note(clock.now, answer_id=answer_id))
-    assert await journal.asked("robots", since=EVER) == []
+    assert await journal.questions("robots", since=EVER) == []
 
 
 async def test_a_rating_is_kept_with_its_moment_and_the_next_one_replaces_it(
@@ -90,7 +90,7 @@ async def test_a_rating_is_kept_with_its_moment_and_the_next_one_replaces_it(
     clock.move(60)
     up = await journal.rate(entry.answer_id.upper(), "up", owner=entry.owner)
     assert up == replace(entry, thumb="up", comment="", rated_at=clock.now)
-    assert await journal.asked("robots", since=EVER) == [up]
+    assert await journal.questions("robots", since=EVER) == [up]
 
 
 async def test_only_whoever_asked_may_rate_and_nobody_else_learns_of_the_answer(
@@ -107,7 +107,7 @@ async def test_only_whoever_asked_may_rate_and_nobody_else_learns_of_the_answer(
             await journal.rate(answer_id, "down", "no", owner=owner)
         messages.add((raised.value.message, raised.value.advice))
     assert len(messages) == 1
-    assert await journal.asked("robots", since=EVER) == [entry]
+    assert await journal.questions("robots", since=EVER) == [entry]
 
 
 async def test_notes_come_newest_first_from_the_moment_on_for_one_book(journal: Journal, clock: WallClock) -> None:
@@ -115,19 +115,19 @@ async def test_notes_come_newest_first_from_the_moment_on_for_one_book(journal: 
     for one in [*entries, a_note(clock.now + timedelta(hours=2), book_id="rust")]:
         await journal.note(one)
     newest_first = sorted(entries, key=lambda one: one.asked_at, reverse=True)
-    assert await journal.asked("robots", since=EVER) == newest_first
-    assert await journal.asked("robots", since=clock.now + timedelta(hours=1)) == newest_first[:3]
-    assert await journal.asked("robots", since=EVER, limit=2) == newest_first[:2]
-    assert await journal.asked("absent", since=EVER) == []
+    assert await journal.questions("robots", since=EVER) == newest_first
+    assert await journal.questions("robots", since=clock.now + timedelta(hours=1)) == newest_first[:3]
+    assert await journal.questions("robots", since=EVER, limit=2) == newest_first[:2]
+    assert await journal.questions("absent", since=EVER) == []
     with pytest.raises(InvalidInput):
-        await journal.asked("robots", since=EVER, limit=0)
+        await journal.questions("robots", since=EVER, limit=0)
 
 
 async def test_notes_of_one_moment_have_one_order(journal: Journal, clock: WallClock) -> None:
     for _ in range(10):
         await journal.note(a_note(clock.now))
-    entries = await journal.asked("robots", since=EVER)
-    assert await journal.asked("robots", since=clock.now, limit=4) == entries[:4]
+    entries = await journal.questions("robots", since=EVER)
+    assert await journal.questions("robots", since=clock.now, limit=4) == entries[:4]
 
 
 async def test_older_notes_are_forgotten_and_counted(journal: Journal, clock: WallClock) -> None:
@@ -137,8 +137,8 @@ async def test_older_notes_are_forgotten_and_counted(journal: Journal, clock: Wa
         await journal.note(a_note(clock.now - timedelta(days=days), book_id=book_id))
     assert await journal.forget(before=clock.now) == 3
     assert await journal.forget(before=clock.now) == 0
-    assert await journal.asked("robots", since=EVER) == [recent]
-    assert await journal.asked("rust", since=EVER) == []
+    assert await journal.questions("robots", since=EVER) == [recent]
+    assert await journal.questions("rust", since=EVER) == []
 
 
 async def test_a_deleted_thread_takes_its_notes_with_it(
@@ -149,7 +149,7 @@ async def test_a_deleted_thread_takes_its_notes_with_it(
     for one in notes:
         await journal.note(one)
     await threads.remove(deleted.id)
-    entries = await journal.asked("robots", since=EVER)
+    entries = await journal.questions("robots", since=EVER)
     assert {one.answer_id for one in entries} == {notes[2].answer_id, notes[3].answer_id}
     with pytest.raises(NotFound):
         await journal.rate(notes[0].answer_id, "up", owner=notes[0].owner)
@@ -161,7 +161,7 @@ async def test_a_note_about_a_thread_that_is_gone_by_now_is_not_kept_and_nobody_
     thread = await threads.create(book_id="robots")
     await threads.remove(thread.id)
     await journal.note(a_note(clock.now, thread_id=thread.id))
-    assert await journal.asked("robots", since=EVER) == []
+    assert await journal.questions("robots", since=EVER) == []
 
 
 async def test_what_a_reader_typed_is_kept_even_where_a_database_cannot_hold_it(

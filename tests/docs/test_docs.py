@@ -33,6 +33,7 @@ DOTTED_NAME = re.compile(r"\bbookwise(?:\.[a-z_]+){2,}\b")
 PACKAGE = re.compile(r"`((?:[a-z_]+/)+)`")
 LINK = re.compile(r"\]\(([^)]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+CITED_PAGE = re.compile(r"\bdocs/((?:[a-z]+/)*[a-z0-9]+)(?:\.md)?\b(?:, \"?([A-Z][a-z -]+[a-z]))?")
 GLOSSARY_WORD = re.compile(r"^\| \*\*(\w+)\*\* \|", re.MULTILINE)
 
 
@@ -107,6 +108,26 @@ def test_every_module_that_a_page_names_exists(page: Path) -> None:
     files = set(MODULE_FILE.findall(text)) - FOREIGN_FILES
     assert {path for path in files if not exists(path)} == set(), "Update the page to the new names."
     assert [name for name in DOTTED_NAME.findall(text) if not is_importable(name)] == []
+
+
+def cited_pages(path: Path) -> list[tuple[str, str]]:
+    """(page, heading or empty) of each page that a comment or docstring cites, also across a line break."""
+    text = re.sub(r"\n\s*(?:#:? ?)?", " ", path.read_text(encoding="utf-8"))
+    return CITED_PAGE.findall(text)
+
+
+def is_page(name: str, heading: str) -> bool:
+    """Whether the page exists, a decision by its number, and has the heading."""
+    found = [page for page in (ROOT / "docs").rglob("*.md") if str(page.relative_to(ROOT / "docs")).startswith(name)]
+    return any(not heading or heading.lower().replace(" ", "-") in anchors(page) for page in found)
+
+
+def test_every_page_and_heading_that_the_code_cites_exists() -> None:
+    sources = [path for folder in (SOURCE, ROOT / "benchmarks") for path in folder.rglob("*.py")]
+    cited = [(path, page, heading) for path in sources for page, heading in cited_pages(path)]
+    assert len(cited) > 20
+    broken = [f"{path.name} → docs/{page} {heading}" for path, page, heading in cited if not is_page(page, heading)]
+    assert broken == []
 
 
 def test_the_architecture_page_names_every_package_and_no_other() -> None:

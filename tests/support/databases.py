@@ -1,10 +1,10 @@
 """Every database Bookwise runs on, as fixtures: a test that asks for one runs once on each."""
 
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from shutil import copyfile
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import anyio
@@ -13,13 +13,18 @@ from sqlalchemy import Connection, text
 
 from bookwise.adapters.sql.address import sqlite_url
 from bookwise.adapters.sql.database import Database, open_database
+from tests.support.pgbouncer import PgBouncer, running_pgbouncer
 from tests.support.postgres import Postgres, running_postgres
 from tests.support.processes import Report
 
+T = TypeVar("T")
+
 BACKENDS = ("sqlite", "postgres")
+POOLED = pytest.param("pgbouncer", marks=pytest.mark.slow)
 
 
 _SERVER = pytest.StashKey[Postgres]()
+_POOLER = pytest.StashKey[PgBouncer]()
 
 
 @pytest.fixture(scope="session")
@@ -29,10 +34,23 @@ def postgres(pytestconfig: pytest.Config) -> Postgres:
     A fixture that several conftest files import exists once in each, so the server is kept elsewhere.
     """
     if _SERVER not in pytestconfig.stash:
-        until_the_end = ExitStack()
-        pytestconfig.stash[_SERVER] = until_the_end.enter_context(running_postgres())
-        pytestconfig.add_cleanup(until_the_end.close)
+        pytestconfig.stash[_SERVER] = _until_the_end(pytestconfig, running_postgres())
     return pytestconfig.stash[_SERVER]
+
+
+@pytest.fixture(scope="session")
+def pgbouncer(pytestconfig: pytest.Config, postgres: Postgres) -> PgBouncer:
+    """The pooler in front of that server."""
+    if _POOLER not in pytestconfig.stash:
+        pytestconfig.stash[_POOLER] = _until_the_end(pytestconfig, running_pgbouncer(postgres))
+    return pytestconfig.stash[_POOLER]
+
+
+def _until_the_end(pytestconfig: pytest.Config, resource: AbstractContextManager[T]) -> T:
+    stack = ExitStack()
+    opened = stack.enter_context(resource)
+    pytestconfig.add_cleanup(stack.close)
+    return opened
 
 
 @pytest.fixture(params=BACKENDS)
@@ -65,13 +83,23 @@ def migrated_postgres(postgres: Postgres) -> Iterator[str]:
 @pytest.fixture(params=BACKENDS)
 def migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of a database of the newest version without content."""
+    yield from new_migrated_url(request, tmp_path)
+
+
+@pytest.fixture(name="migrated_url", params=(*BACKENDS, POOLED))
+def migrated_url_or_pooler(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The same, and once more through a pooler."""
+    yield from new_migrated_url(request, tmp_path)
+
+
+def new_migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         copyfile(request.getfixturevalue("migrated_sqlite"), tmp_path / "bookwise.db")
         yield sqlite_url(tmp_path / "bookwise.db")
         return
     server: Postgres = request.getfixturevalue("postgres")
     with server.new_database(like=request.getfixturevalue("migrated_postgres")) as url:
-        yield url
+        yield request.getfixturevalue("pgbouncer").url(url) if request.param == "pgbouncer" else url
 
 
 @pytest.fixture

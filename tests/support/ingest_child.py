@@ -2,6 +2,7 @@
 
 import os
 import signal
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -57,23 +58,30 @@ async def delete_first(lessons: list[EmbeddedLesson], *, index: LessonIndex, cat
 ORDERS = {"activate-first": activate_first, "delete-first": delete_first}
 
 
-def ingest_in_child(report: Report, root: Path, data: Path, kill: str = "", order: str = "") -> None:
+def ingest_in_child(
+    report: Report,
+    root: Path,
+    data: Path,
+    kill: str = "",
+    order: str = "",
+    settings: Mapping[str, Any] | None = None,
+) -> None:
     """Ingests and reports a line per published or withdrawn lesson: what the caller may rely on from then on.
 
-    `kill` names a step, for example `catalog.activate:before:1`; `order` is one of ORDERS.
+    `kill` names a step, for example `catalog.activate:before:1`; `order` is one of ORDERS; `settings` are further ones.
     """
     if order:
         pipeline.publish = ORDERS[order]  # type: ignore[attr-defined, assignment]
     pipeline.BATCH_CHUNKS = 4  # several batches even for a small book
-    anyio.run(_ingest, report, root, data, kill)
+    anyio.run(_ingest, report, root, Settings(data_dir=data, embedder="hashing", **(settings or {})), kill)
 
 
-async def _ingest(report: Report, root: Path, data: Path, kill: str) -> None:
+async def _ingest(report: Report, root: Path, settings: Settings, kill: str) -> None:
     def on_lesson(outcome: LessonOutcome) -> None:
         if outcome.status in ("published", "withdrawn"):
             report(f"{outcome.status} {outcome.source_file}")
 
-    async with open_app(Settings(data_dir=data, embedder="hashing")) as app:
+    async with open_app(settings) as app:
         kit = app.ingestion_kit
         if kill:
             target, when, nth = kill.split(":")

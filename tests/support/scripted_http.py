@@ -47,7 +47,9 @@ class Server:
 
     def __init__(self, answer: Answer) -> None:
         self.requests: list[Request] = []
+        self.keeps_requests = True  #: a server that runs for long should not
         self.most_at_once = 0
+        self.waits = 0  #: how often a client waited: requests that run at the same time count once
         self.port = 0
         self.host = "127.0.0.1"
         self._answer = answer
@@ -85,7 +87,9 @@ class Server:
         await asyncio.gather(*talks, return_exceptions=True)
 
     async def _serve(self, request: Request, writer: asyncio.StreamWriter) -> bool:
-        self.requests.append(request)
+        if self.keeps_requests:
+            self.requests.append(request)
+        self.waits += self._at_once == 0
         self._at_once += 1
         self.most_at_once = max(self.most_at_once, self._at_once)
         try:

@@ -2,12 +2,13 @@
 
 # ruff: noqa: F401 - imported for others
 import anyio._backends._asyncio
-import asyncpg  # type: ignore[import-untyped]
+import psycopg
 import sqlalchemy.dialects.postgresql
 import sqlalchemy.dialects.sqlite
 
 import bookwise.adapters.embedders.hashing
 import bookwise.adapters.qdrant.embedded
+import bookwise.adapters.qdrant.server
 import bookwise.adapters.sql.catalog
 import bookwise.adapters.sql.database
 import bookwise.adapters.sql.engines

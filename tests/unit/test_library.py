@@ -286,6 +286,13 @@ def test_the_retrieval_tool_finds_passages(shelved: Settings) -> None:
         bookwise.retrieve_documentation(ASKS_TOPIC, 21, settings=shelved)
 
 
+@pytest.mark.parametrize(("configured", "found"), [(3, 3), (100, 6)])
+def test_agent_top_k_is_the_default_of_the_retrieval_tool(shelved: Settings, configured: int, found: int) -> None:
+    settings = replace(shelved, agent_top_k=configured)
+    assert len(bookwise.retrieve_documentation(ASKS_TOPIC, settings=settings).chunks) == found
+    assert json.loads(bookwise.execute_retrieval_tool(ASKS_TOPIC, settings=settings))["total_results"] == found
+
+
 def test_the_retrieval_tool_answers_a_model_in_json(shelved: Settings) -> None:
     found = json.loads(bookwise.execute_retrieval_tool(ASKS_TOPIC, top_k=2, settings=shelved))
     assert (found["total_results"], found["query"]) == (2, ASKS_TOPIC)

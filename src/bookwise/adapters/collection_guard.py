@@ -1,23 +1,25 @@
 """A book that the index does not hold → an error that names the collection which does."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from bookwise.domain.books import Book
 from bookwise.domain.errors import CollectionMismatch
 from bookwise.domain.search import Live
 from bookwise.ports import CatalogReader
 
+OtherCollections = Callable[[], Awaitable[Mapping[str, CatalogReader]]]
+
 
 class CollectionGuard:
-    """Compares the configured collection with the others of the same data folder."""
+    """Compares the configured collection with the others of the same data folder or server."""
 
-    def __init__(self, collection: str, others: Mapping[str, CatalogReader]) -> None:
+    def __init__(self, collection: str, find_others: OtherCollections) -> None:
         self._collection = collection
-        self._others = others  #: the catalog as each other collection sees it
+        self._find_others = find_others  #: the catalog as each other collection sees it
 
     async def check(self, book_id: str) -> None:
         """Raises `CollectionMismatch` when another collection holds the lessons of the book."""
-        for other, catalog in self._others.items():
+        for other, catalog in (await self._find_others()).items():
             if (await catalog.live(book_id)).revisions:
                 raise CollectionMismatch(
                     f"Book {book_id!r} was ingested into collection {other!r}, "

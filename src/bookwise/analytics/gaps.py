@@ -30,20 +30,20 @@ class Gap:
 
     kind: GapKind
     name: str
-    asked: tuple[AskedQuestion, ...]  #: newest first, never empty
+    entries: tuple[AskedQuestion, ...]  #: newest first, never empty
 
     @property
     def count(self) -> int:
-        return len(self.asked)
+        return len(self.entries)
 
     @property
     def last_asked(self) -> datetime:
-        return self.asked[0].asked_at
+        return self.entries[0].asked_at
 
     @property
     def examples(self) -> tuple[str, ...]:
         """Returns the newest questions, each once."""
-        distinct = {_normalized(entry.question): entry.question for entry in reversed(self.asked) if entry.question}
+        distinct = {_normalized(entry.question): entry.question for entry in reversed(self.entries) if entry.question}
         return tuple(distinct.values())[: -EXAMPLES_MAX - 1 : -1]
 
 
@@ -57,11 +57,11 @@ def gaps(questions: Sequence[AskedQuestion], kind: GapKind, *, common: frozenset
     for members in _clusters(terms):
         shared = frozenset.intersection(*(terms[at] for at in members))
         name = _name(shared, [questions[at].question for at in members])
-        groups.append(Gap(kind=kind, name=name, asked=tuple(questions[at] for at in members)))
+        groups.append(Gap(kind=kind, name=name, entries=tuple(questions[at] for at in members)))
     pairs = list(zip(questions, terms, strict=True))
     for name, has_text in ((UNNAMED, True), (NOT_KEPT, False)):
         rest = tuple(entry for entry, entry_terms in pairs if not entry_terms and bool(entry.question) is has_text)
-        groups += [Gap(kind=kind, name=name, asked=rest)] if rest else []
+        groups += [Gap(kind=kind, name=name, entries=rest)] if rest else []
     return sorted(groups, key=lambda gap: (-gap.count, -gap.last_asked.timestamp(), gap.name))
 
 

@@ -76,7 +76,7 @@ class Insights:
 
 async def read_insights(journal: Journal, book_id: str, *, days: int, now: datetime) -> Insights:
     """Returns the insights of the last `days` days, including today (UTC)."""
-    questions = await journal.asked(book_id, since=_start(days, now), limit=READ_MAX)
+    questions = await journal.questions(book_id, since=_start(days, now), limit=READ_MAX)
     return await anyio.to_thread.run_sync(partial(insights, questions, days=days, now=now))
 
 

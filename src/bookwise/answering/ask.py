@@ -11,8 +11,7 @@ from time import perf_counter
 import anyio
 
 from bookwise.answering import messages
-from bookwise.answering.evidence.decision import NEAR, Decision, nearest_lessons, no_evidence
-from bookwise.answering.evidence.language import is_in_other_language
+from bookwise.answering.evidence.decision import Decision, for_reader, nearest_lessons, no_evidence
 from bookwise.answering.evidence.retrieve import EvidenceSearch
 from bookwise.answering.followup.resolve import resolve
 from bookwise.answering.grounding.citation_numbers import in_order
@@ -41,7 +40,7 @@ from bookwise.domain.answers import (
 from bookwise.domain.books import Book
 from bookwise.domain.errors import BookwiseError, Misconfigured, ModelUnavailable
 from bookwise.domain.threads import ThreadMessage
-from bookwise.ports import Answerer, AnswerTask, Rewriter
+from bookwise.ports import Answerer, AnswerTask, ModelStatus, Rewriter
 from bookwise.retrieval.search import SearchKit
 from bookwise.text.small_talk import is_small_talk
 
@@ -54,6 +53,7 @@ class AskKit:
     engines: Mapping[EngineName, Answerer]  #: `extractive` is always one of them
     engine: EngineName = "extractive"  #: for questions that name none
     rewriter: Rewriter | None = None
+    model: ModelStatus | None = None  #: None without a language model
     unsupported: UnsupportedPolicy = "drop"
     temperature: float = 0.0
     max_tokens: int | None = None
@@ -124,7 +124,8 @@ class AnswerRun:
         yield StateChanged(state="RETRIEVING")
         query = await self._standalone()
         yield SearchStarted(query=query, top_k=self._question.top_k)
-        decision = self._language_checked(book, await self._search.decide(query))
+        only_quotes = self._engine.name == "extractive"
+        decision = for_reader(await self._search.decide(query), self._question.text, book, only_quotes=only_quotes)
         self._retrieved = perf_counter()
         yield EvidenceFound(evidence=decision.evidence)
         if decision.refusal is not None:
@@ -195,18 +196,9 @@ class AnswerRun:
         except ModelUnavailable:
             return resolved.text
 
-    def _language_checked(self, book: Book, decision: Decision) -> Decision:
-        """Refuses a question in another language than the book's, unless a model is there that can answer it: a quote
-        would be no answer to its reader."""
-        quotes = self._engine.name == "extractive"
-        if (quotes or decision.refusal) and is_in_other_language(self._question.text, book, decision.nearest):
-            return replace(decision, refusal="other-language")
-        return decision
-
     def _refusal(self, book: Book, decision: Decision) -> Refused:
         """Returns the refusal or the question back that the evidence calls for, before any engine runs."""
-        near = [p for p in decision.nearest if p.score >= NEAR or decision.refusal == "other-language"]
-        decision = replace(decision, nearest=in_order(near))
+        decision = replace(decision, nearest=in_order(decision.nearest))
         match decision.refusal:
             case "ambiguous":
                 text = messages.which_one(decision.nearest)

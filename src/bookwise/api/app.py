@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,9 +10,10 @@ import anyio
 from fastapi import FastAPI
 
 from bookwise import __version__
+from bookwise.adapters.sql.deliveries import DELIVERIES_KEPT
 from bookwise.adapters.sql.responses import KEPT
 from bookwise.api import problems
-from bookwise.api.auth.rate_limit import Limited, add_limits
+from bookwise.api.auth.rate_limit import Limited, add_rate_headers
 from bookwise.api.idempotency import REPLAYED
 from bookwise.api.middleware.cors import Cors
 from bookwise.api.middleware.request_guard import RequestGuard
@@ -26,6 +27,7 @@ from bookwise.api.state import ServiceState, open_state
 from bookwise.api.telemetry import RequestTracing
 from bookwise.domain.errors import BookwiseError
 from bookwise.domain.journal import KEPT_DAYS
+from bookwise.domain.rate_limits import MAINTENANCE_SECONDS
 from bookwise.domain.threads import IDLE_SECONDS
 from bookwise.ports import Embedder
 from bookwise.settings import Settings
@@ -46,9 +48,12 @@ def create_app(settings: Settings, *, open_to_anyone: bool | None = True, embedd
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with open_state(settings, open_to_anyone=open_to_anyone, embedder=embedder) as state:
             app.state.service = state
+            app.state.rate_limits = state.app.rate_limits
             app.state.health_checks = HealthChecks(state)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_clean_up, state)
+                tasks.start_soon(_maintain_limits, state)
+                tasks.start_soon(_watch_keys, state)
                 yield
                 tasks.cancel_scope.cancel()
 
@@ -77,7 +82,7 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
         unread=(ingestion.WEBHOOK, operator.PREFIX),
     )
     add_large_bodies(app)
-    add_limits(app)
+    add_rate_headers(app)
     app.add_middleware(
         Cors,
         allow_origins=settings.cors_origins,
@@ -100,12 +105,40 @@ def _add_routes(app: FastAPI) -> None:
     app.include_router(page.router, responses=problems.ANYWHERE)
 
 
+async def _maintain_limits(state: ServiceState) -> None:
+    """Keeps the open streams of this process counted."""
+    while True:
+        await anyio.sleep(MAINTENANCE_SECONDS)
+        try:
+            await state.app.rate_limits.maintain()
+        except BookwiseError as error:
+            logger.warning("limits.not-maintained", extra={"code": error.code})
+
+
+async def _watch_keys(state: ServiceState) -> None:
+    """Acts on changes of keys by other processes."""
+    async with aclosing(state.app.key_changes.watch()) as changes:
+        async for _ in changes:
+            while not await _checked_keys(state):  # noqa: ASYNC110 - the database announces nothing while it is away
+                await anyio.sleep(1)
+
+
+async def _checked_keys(state: ServiceState) -> bool:
+    try:
+        await state.check_keys()
+    except BookwiseError as error:
+        logger.warning("keys.not-checked", extra={"code": error.code})
+        return False
+    return True
+
+
 async def _clean_up(state: ServiceState) -> None:
     """Archives idle threads and deletes old records, every few minutes while the service is open."""
     while True:
         try:
             await state.app.threads.archive_idle(idle_seconds=IDLE_SECONDS)
             await state.app.responses.forget(before=datetime.now(UTC) - KEPT)
+            await state.app.deliveries.forget(before=datetime.now(UTC) - DELIVERIES_KEPT)
             await state.app.journal.forget(before=datetime.now(UTC) - timedelta(days=KEPT_DAYS))
         except BookwiseError as error:
             logger.warning("cleanup.failed", extra={"code": error.code})

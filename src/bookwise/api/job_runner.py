@@ -1,59 +1,34 @@
-"""Runs ingestion jobs in the background. A job interrupted by a stop of the service resumes at the next start."""
+"""Runs ingestion jobs in the background of this process. A job interrupted by a stop resumes at the next start."""
 
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
-from pathlib import Path
 
 import anyio
-import anyio.to_thread
 from anyio.abc import TaskGroup
 
-from bookwise.adapters.git import WorkTrees
-from bookwise.api.hidden_paths import hide_paths
-from bookwise.domain.errors import (
-    BadSource,
-    BookwiseError,
-    Conflict,
-    InvalidInput,
-    JobAlreadyRunning,
-    SourceNotFound,
-)
-from bookwise.domain.jobs import Changes, IngestionJob, IngestionMode, UnreadableFile
-from bookwise.ingestion.discover import Discovery, discover
+from bookwise.domain.errors import BookwiseError, Conflict, JobAlreadyRunning
+from bookwise.domain.jobs import CANCELLED, TRIES_MAX, IngestionJob, IngestionMode
 from bookwise.ingestion.pipeline import failure, open_job, run_job
-from bookwise.ingestion.plan import changes
+from bookwise.operations.book_jobs import BookJobs
 from bookwise.operations.books import sweep_removed_books
-from bookwise.settings import foreign_environment
-from bookwise.wiring import App, local_copy
+from bookwise.operations.shared_jobs import SharedJobs
+from bookwise.operations.sources import Sources, source_of
+from bookwise.ports import JobQueue
+from bookwise.wiring import App
 
 JOBS_AT_ONCE = 2
-ATTEMPTS_MAX = 3
-DELIVERIES_REMEMBERED = 1_000
-CANCELLED = "cancelled"
 LOST = "Interrupted: the end of the job could not be stored. Start the ingestion again to continue."
-POISON = f"poison: the service stopped during this job {ATTEMPTS_MAX} times. See its log for the reason."
+POISON = f"poison: the service stopped during this job {TRIES_MAX} times. See its log for the reason."
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """What an ingest of a book would change."""
-
-    changes: Changes
-    unreadable: tuple[UnreadableFile, ...]
-
-
-class JobRunner:
-    """Runs the jobs of one app. API callers name a book, which is read from its own source; only the operator may name
-    a source."""
+class JobRunner(BookJobs):
+    """Runs the jobs of one app."""
 
     def __init__(self, app: App, tasks: TaskGroup) -> None:
-        self.deliveries = Deliveries()
-        self._app = app
+        super().__init__(app)
         self._tasks = tasks
         self._opening = anyio.Lock()  #: its holder sees every open job of this service in `_running`
         self._slots = anyio.Semaphore(JOBS_AT_ONCE)
@@ -61,24 +36,19 @@ class JobRunner:
         self._ended: set[int] = set()  #: jobs that have ended in this process
         self._repeat: set[str] = set()  #: books to ingest again when their job has ended
         self._pulling: set[int] = set()  #: jobs that first pull the head of the branch
-        self._work_trees = WorkTrees(
-            app.settings.github_repository or "", app.settings.github_branch, environment=foreign_environment()
-        )
+        self._sources = Sources(app)
 
     @property
     def is_busy(self) -> bool:
         """Whether a job is running, queued, or about to be repeated."""
         return bool(self._running or self._repeat)
 
-    async def trigger(self, book_id: str, mode: IngestionMode = "incremental") -> IngestionJob:
-        """Opens a job that runs in the background. Raises `JobAlreadyRunning` while the book has an open job."""
-        return await self.ingest(await self._source(book_id), book_id, mode)
-
-    async def ingest(self, source: str, book_id: str, mode: IngestionMode) -> IngestionJob:
-        """Opens a job for a known or a new book, from this source."""
+    async def ingest(self, source: str, book_id: str, mode: IngestionMode, *, pull: bool = False) -> IngestionJob:
         async with self._opening:
             with anyio.CancelScope(shield=True):  # an opened job must run, even when its caller disconnects
                 job = await self._open_job(book_id, mode, source)
+            if pull:
+                self._pulling.add(job.job_id)
             self._begin(job)
         return job
 
@@ -96,28 +66,18 @@ class JobRunner:
                 self._pulling.add(job.job_id)  # it may come from a push, which must not be lost
             if job.status == "queued":
                 self._begin(job)
-            elif job.attempt < ATTEMPTS_MAX:
+            elif job.attempt < TRIES_MAX:
                 self._begin(await self._app.jobs.requeue(job.job_id))
             else:
                 logger.error("ingestion.poison", extra={"job_id": job.job_id})
                 await self._app.jobs.fail(job.job_id, POISON)
 
-    async def trigger_latest(self, book_id: str) -> IngestionJob:
-        """Ingests the head of the branch. While the book has a running job, returns that job and ingests again after
-        it."""
-        try:
-            return await self._trigger_pull(book_id)
-        except JobAlreadyRunning:
-            job_id = next((job_id for job_id, (book, _) in self._running.items() if book == book_id), None)
-            if job_id is None:  # it runs in another process
-                raise
-            self._repeat.add(book_id)
-            return await self._app.jobs.job(job_id)
-
-    async def _trigger_pull(self, book_id: str) -> IngestionJob:
-        job = await self.trigger(book_id)
-        self._pulling.add(job.job_id)
-        return job
+    async def repeat(self, book_id: str) -> IngestionJob | None:
+        job_id = next((job_id for job_id, (book, _) in self._running.items() if book == book_id), None)
+        if job_id is None:  # it has ended, or runs in another process
+            return None
+        self._repeat.add(book_id)
+        return await self._app.jobs.job(job_id)
 
     async def cancel(self, job_id: int) -> IngestionJob:
         """Stops a job after the lessons it is publishing, which stay published. The job fails with "cancelled".
@@ -133,33 +93,6 @@ class JobRunner:
                 f"Job {job_id} is {job.status} in another process.", advice="Stop it in that process."
             )
         return await self._app.jobs.job(job_id)
-
-    async def changes(self, book_id: str) -> Difference:
-        """What an incremental ingest would change now."""
-        source = await self._source(book_id)
-        if "://" in source:
-            raise InvalidInput(
-                f"The book {book_id!r} is read from a site. Its changes are unknown until it is fetched.",
-                advice="Trigger an incremental ingestion: it only replaces what has changed.",
-            )
-        try:
-            discovery = await _discover(Path(source), book_id)
-        except (BadSource, SourceNotFound) as error:
-            message, advice = hide_paths(error.message, source), hide_paths(error.advice, source)
-            raise type(error)(message, advice=advice) from error
-        records = await self._app.catalog.records(book_id)
-        unreadable = frozenset(lesson.source_file for lesson in discovery.unreadable)
-        recipe = self._app.ingestion_kit.recipe
-        difference = changes(discovery.files, records, recipe, unreadable=unreadable)
-        return Difference(changes=difference, unreadable=discovery.unreadable)
-
-    async def _source(self, book_id: str) -> str:
-        book = await self._app.catalog.book(book_id)
-        if not book.source:
-            raise SourceNotFound(
-                f"The source of the book {book_id!r} is unknown.", advice="Run `bookwise ingest PATH` once."
-            )
-        return book.source
 
     async def _open_job(self, book_id: str, mode: IngestionMode, source: str) -> IngestionJob:
         kit = self._app.ingestion_kit
@@ -221,39 +154,17 @@ class JobRunner:
     async def _ingest(self, job: IngestionJob) -> None:
         async with self._slots:
             started = await self._app.jobs.start(job.job_id)
-            if job.job_id in self._pulling and "://" not in job.source:
-                await self._work_trees.pull(Path(job.source))
-            copy = await local_copy(job.source, self._app.settings)
-            discovery = await _discover(copy.root, job.book_id)
-            await run_job(started, discovery, copy.root, self._app.ingestion_kit)
+            pull = job.job_id in self._pulling
+            discovery, root = await self._sources.discover(job.source, job.book_id, pull=pull)
+            await run_job(started, discovery, root, self._app.ingestion_kit)
 
     async def _ingest_again(self, book_id: str) -> None:
         try:
-            await self._trigger_pull(book_id)
+            await self.ingest(await source_of(book_id, self._app), book_id, "incremental", pull=True)
         except BookwiseError as error:
             logger.warning("ingestion.not-repeated", extra={"book_id": book_id, "code": error.code})
         finally:
             self._repeat.discard(book_id)
-
-
-class Deliveries:
-    """The newest delivery ids, so that a repeated delivery is handled once."""
-
-    def __init__(self, limit: int = DELIVERIES_REMEMBERED) -> None:
-        self._limit = limit
-        self._ids: dict[str, None] = {}  # in order of arrival
-
-    def is_new(self, delivery_id: str) -> bool:
-        """Records the id; returns whether it is new."""
-        if delivery_id in self._ids:
-            return False
-        self._ids[delivery_id] = None
-        if len(self._ids) > self._limit:
-            del self._ids[next(iter(self._ids))]
-        return True
-
-    def forget(self, delivery_id: str) -> None:
-        self._ids.pop(delivery_id, None)
 
 
 @asynccontextmanager
@@ -269,5 +180,11 @@ async def open_job_runner(app: App) -> AsyncIterator[JobRunner]:
             tasks.cancel_scope.cancel()
 
 
-async def _discover(root: Path, book_id: str) -> Discovery:
-    return await anyio.to_thread.run_sync(partial(discover, root, book_id=book_id))
+@asynccontextmanager
+async def open_job_queue(app: App) -> AsyncIterator[JobQueue]:
+    """The queue for the jobs of this app: the workers' when data is shared, otherwise this process runs them."""
+    if app.steps is not None:
+        yield SharedJobs(app, app.steps)
+        return
+    async with open_job_runner(app) as runner:
+        yield runner

@@ -147,14 +147,15 @@ class EventStream(Response):
     async def _supervise(self, connection: HTTPConnection, send: Send) -> None:
         """Sends pings, and ends the stream when its key is revoked or the service stops. One task does all three:
         thousands of streams can be open at once."""
-        stopping, key_checked = self._state.stopping, anyio.current_time()
-        while not stopping.is_set():
-            next_check = key_checked + self._state.key_check_seconds
+        state = self._state
+        rings, key_checked = state.alarm.rings, anyio.current_time()
+        while not state.stopping.is_set():
+            next_check = key_checked + state.key_check_seconds
             with anyio.move_on_at(min(next_check, self._last_sent + PING_SECONDS)):
-                await stopping.wait()
-            if anyio.current_time() >= next_check:
-                key_checked = anyio.current_time()
-                if not await is_still_authorized(connection, self._state):
+                await state.alarm.wait(after=rings)
+            if state.alarm.rings > rings or anyio.current_time() >= next_check:
+                rings, key_checked = state.alarm.rings, anyio.current_time()
+                if not await is_still_authorized(connection, state):
                     return self._cut(REVOKED)
             if anyio.current_time() >= self._last_sent + PING_SECONDS:
                 await self._write(PING, send)

@@ -10,12 +10,13 @@ import anyio
 from fastapi import Request
 
 from bookwise.answering.ask import AskKit
+from bookwise.api.alarm import Alarm
 from bookwise.api.auth.auth_throttle import AuthThrottle
-from bookwise.api.job_runner import JobRunner, open_job_runner
+from bookwise.api.job_runner import open_job_queue
 from bookwise.api.metrics import Metrics
 from bookwise.api.telemetry import Telemetry, open_telemetry
 from bookwise.domain.errors import Misconfigured
-from bookwise.ports import Embedder, KeyStore
+from bookwise.ports import Embedder, JobQueue, KeyStore
 from bookwise.settings import Settings
 from bookwise.wiring import App, open_answers, open_app
 
@@ -27,7 +28,7 @@ class ServiceState:
     settings: Settings
     app: App
     kit: AskKit
-    runner: JobRunner
+    runner: JobQueue
     open_to_anyone: bool  #: no key is needed until one is created; the service then listens on loopback only
     telemetry: Telemetry | None = None
     metrics: Metrics = field(default_factory=Metrics)
@@ -36,11 +37,24 @@ class ServiceState:
     operator_secret: str = field(
         default_factory=token_urlsafe, repr=False
     )  #: proves that a command may read the data folder
+    draining: bool = False  #: set first when the service stops: it still answers, but is no longer ready
     stopping: anyio.Event = field(default_factory=anyio.Event)  #: set when the service stops and streams should end
+    alarm: Alarm = field(default_factory=Alarm)  #: rings when a key has changed and when the service stops
 
     @property
     def keys(self) -> KeyStore:
         return self.app.keys
+
+    async def check_keys(self) -> None:
+        """Acts on a change of the keys: an open service with a key is closed, and streams check their keys."""
+        if self.open_to_anyone and await self.keys.any_ever():
+            self.open_to_anyone = False  # behind a proxy, loopback is not only this machine
+        self.alarm.ring()
+
+    def stop(self) -> None:
+        """Makes streams end soon."""
+        self.stopping.set()
+        self.alarm.ring()
 
 
 @asynccontextmanager
@@ -56,7 +70,7 @@ async def open_state(
         async with (
             open_answers(settings, app.search_kit) as kit,
             open_telemetry(settings, kit) as telemetry,
-            open_job_runner(app) as runner,
+            open_job_queue(app) as runner,
         ):
             yield ServiceState(
                 settings=settings, app=app, kit=kit, runner=runner, open_to_anyone=is_open, telemetry=telemetry

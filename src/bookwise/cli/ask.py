@@ -13,10 +13,10 @@ from bookwise.cli.writers import AnswerWriter, answer_writer
 from bookwise.domain.answers import Answer, AnswerEvent, AnswerFinished, EngineName
 from bookwise.domain.errors import DataFolderBusy, InvalidInput, Unavailable
 from bookwise.domain.search import SEARCH_LIMIT_MAX
-from bookwise.library import open_asking, settings_for
-from bookwise.operations.ask import AskBook
+from bookwise.operations.ask import AskBook, open_asking, with_engine
 from bookwise.operations.handover import hand_over
 from bookwise.schemas.answers import AnswerSummary, summarize_answer
+from bookwise.schemas.ask import AgentResponse
 from bookwise.settings import Settings
 
 EngineOption = Annotated[EngineName | None, typer.Option(help="Answer engine (default: the configured one).")]
@@ -44,7 +44,7 @@ def ask(  # noqa: PLR0913 - one parameter per option
 
     When the book has no answer, it says so (exit code 0).
     """
-    settings = settings_for(settings_of(ctx), engine=engine)
+    settings = with_engine(settings_of(ctx), engine)
     requested = AskBook(
         text=question,
         book=book,
@@ -62,9 +62,7 @@ def ask(  # noqa: PLR0913 - one parameter per option
         if writer is not None:
             anyio.run(followed, _events_of(answer), writer)
     if writer is None:
-        from bookwise.schemas.ask import AgentResponse  # loads pydantic models: 0.2 s
-
-        response = AgentResponse.of(answer, query=question, min_relevance=settings.min_relevance_score)
+        response = AgentResponse.of(answer, query=question, min_relevance=settings.min_relevance_score, module=module)
         print_json(response.model_dump(mode="json"))
     else:
         _write_rest(summarize_answer(answer), question, writer)

@@ -31,9 +31,10 @@ from bookwise.cli.writers import AnswerWriter, answer_writer
 from bookwise.domain.answers import Answer, Passage, Question
 from bookwise.domain.errors import BookwiseError, InvalidInput
 from bookwise.domain.threads import Thread
-from bookwise.library import book_for, settings_for
+from bookwise.operations.ask import with_engine
 from bookwise.ports import ThreadStore
 from bookwise.retrieval import read
+from bookwise.retrieval.select_book import select_book
 from bookwise.schemas.agent import TURNS_MAX
 from bookwise.schemas.answers import summarize_answer
 from bookwise.settings import Settings, is_set
@@ -73,7 +74,7 @@ def chat(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Chat with the book. Nothing is stored without --save; piped input is one question per line."""
     gc.enable()  # off since the start of the program; a chat is long enough to need it
-    settings = settings_for(settings_of(ctx), engine=engine)
+    settings = with_engine(settings_of(ctx), engine)
     limit = max_turns or (settings.agent_max_turns if is_set("agent_max_turns") else TURNS_MAX)
     is_stored = save or resume is not None
     with (
@@ -83,7 +84,7 @@ def chat(  # noqa: PLR0913 - one parameter per option
         history = StoredHistory(kit, threads, max_turns=limit) if threads else InMemoryHistory(kit, max_turns=limit)
         if isinstance(history, StoredHistory) and resume is not None:
             book = _resume(portal.call(history.resume, resume), book)
-        subject = portal.call(book_for, kit.search.catalog, book, module)
+        subject = portal.call(select_book, kit.search.catalog, book, module)
         question = partial(
             Question,
             book_id=subject.id,
@@ -173,11 +174,11 @@ class ChatLoop:
         if answer is None:
             _note("Stopped.")
             return
-        account, writer = summarize_answer(answer), self._writer
-        write_notes(account, writer)
-        write_sources_briefly(account, writer)
-        write_related_briefly(account, writer)
-        writer.line(f"{summary(account)}\n", style="dim")
+        result, writer = summarize_answer(answer), self._writer
+        write_notes(result, writer)
+        write_sources_briefly(result, writer)
+        write_related_briefly(result, writer)
+        writer.line(f"{summary(result)}\n", style="dim")
 
     def _answer(self, question: Question) -> Answer | None:
         """The answer, shown while it is written; None when it was stopped."""

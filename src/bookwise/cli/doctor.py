@@ -7,7 +7,7 @@ import typer
 
 from bookwise.cli.exit_codes import OK, SOME_FAILED
 from bookwise.cli.output import JsonFlag, console, execute, print_json, printable
-from bookwise.operations.doctor import DiagnoseBooks, Diagnosis
+from bookwise.operations.doctor import DiagnoseBooks, Diagnosis, DoctorReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -23,18 +23,19 @@ def doctor(
 
     Exits with 1 when a book has a problem that was not repaired.
     """
-    diagnoses = execute(ctx, DiagnoseBooks(repair=repair))
+    report = execute(ctx, DiagnoseBooks(repair=repair))
+    diagnoses = report.books
     if as_json:
         healthy = all(diagnosis.healthy for diagnosis in diagnoses)
-        print_json({"healthy": healthy, "repaired": repair, "books": [asdict(d) for d in diagnoses]})
+        print_json({"healthy": healthy, "repaired": repair, **asdict(report)})
     else:
-        _show(diagnoses, repair=repair)
+        _show(report, repair=repair)
     solved = all(diagnosis.healthy or (repair and diagnosis.can_repair) for diagnosis in diagnoses)
     raise typer.Exit(OK if solved else SOME_FAILED)
 
 
-def _show(diagnoses: list[Diagnosis], *, repair: bool) -> None:
-    out = console()
+def _show(report: DoctorReport, *, repair: bool) -> None:
+    out, diagnoses = console(), report.books
     if not diagnoses:
         out.print("There is no book yet. Run [bold]bookwise ingest PATH[/].")
     for diagnosis in diagnoses:
@@ -43,6 +44,8 @@ def _show(diagnoses: list[Diagnosis], *, repair: bool) -> None:
             out.print(printable(f"  {problem}"), markup=False)
     if not repair and any(diagnosis.can_repair for diagnosis in diagnoses):
         out.print("Run `bookwise doctor --repair` to repair these problems.", markup=False)
+    for note in report.notes:
+        out.print(f"Note: {note}", markup=False)
 
 
 def _state(diagnosis: Diagnosis, *, repair: bool) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated, Protocol
 
 import typer
 
+from bookwise.cli.evaluation_view import TextView
 from bookwise.cli.exit_codes import OK, SOME_FAILED
 from bookwise.cli.output import BookOption, JsonFlag, execute, print_json
 from bookwise.domain.answers import EngineName
@@ -16,6 +17,7 @@ from bookwise.evaluation.calibrate import CalibrationRun
 from bookwise.evaluation.dataset import questions_from
 from bookwise.evaluation.json_report import calibration_json, evaluation_json
 from bookwise.evaluation.metrics import Evaluation, Minimum
+from bookwise.evaluation.report import report_html
 from bookwise.ingestion.discovery.profile import PROFILE_FILE
 from bookwise.operations.evaluate import CalibrateBook, OnProgress, ValidateBook
 
@@ -94,7 +96,7 @@ class EvaluationView(Protocol):
 
 
 class JsonView:
-    """One JSON document; rich is not loaded."""
+    """One JSON document."""
 
     def progress(self, title: str) -> AbstractContextManager[OnProgress]:
         return nullcontext(lambda done, total: None)
@@ -107,11 +109,7 @@ class JsonView:
 
 
 def _view(*, as_json: bool) -> EvaluationView:
-    if as_json:
-        return JsonView()
-    from bookwise.cli.evaluation_view import TextView  # loads rich: 0.05 s
-
-    return TextView()
+    return JsonView() if as_json else TextView()
 
 
 def _checked_min_useful(min_useful: float | None, run: Evaluation) -> float | None:
@@ -124,8 +122,6 @@ def _checked_min_useful(min_useful: float | None, run: Evaluation) -> float | No
 
 
 def _write_report(file: Path, run: Evaluation, minimum: Minimum) -> None:
-    from bookwise.evaluation.report import report_html  # loads the page template: 5 ms
-
     try:
         file.write_text(report_html(run, minimum=minimum), encoding="utf-8")
     except OSError as error:

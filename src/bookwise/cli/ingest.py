@@ -99,6 +99,10 @@ def _ingest_once(ctx: typer.Context, path: str, book: str | None, mode: Ingestio
 async def _ingest(
     discovery: Discovery, root: Path, app: App, *, mode: IngestionMode, source: str, show: OnOutcome
 ) -> JobReport:
+    if app.steps is not None:
+        from bookwise.operations.shared_ingest import SharedIngest  # loads procrastinate: 0.5 s
+
+        return await SharedIngest(source=source, book_id=discovery.book_id, mode=mode).run(app, app.steps, show)
     outcomes: list[LessonOutcome] = []
 
     def collect(outcome: LessonOutcome) -> None:

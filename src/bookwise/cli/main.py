@@ -32,7 +32,9 @@ COMMANDS = {
     "keys": "keys",
     "mcp": "mcp",
     "serve": "serve",
+    "worker": "worker",
     "doctor": "doctor",
+    "move": "move",
     "config": "config",
 }
 

@@ -10,7 +10,7 @@ import typer
 
 from bookwise.cli.output import settings_of
 from bookwise.domain.access import ANYONE
-from bookwise.library import open_asking
+from bookwise.operations.ask import open_asking
 from bookwise.settings import Settings
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def mcp(ctx: typer.Context) -> None:
 
 
 async def _serve(settings: Settings) -> None:
-    from mcp.server.stdio import stdio_server  # loads the MCP SDK: 0.8 s
-
-    from bookwise.api.mcp_tools import tool_server  # loads FastAPI: 0.4 s; the same tools as those of /mcp
+    from bookwise.api.mcp_tools import serve_stdio, tool_server  # loads the MCP SDK and FastAPI: 1.2 s
 
     one_at_a_time = anyio.Lock()
 
@@ -42,6 +40,4 @@ async def _serve(settings: Settings) -> None:
         async with one_at_a_time, open_asking(settings) as kit:
             yield kit
 
-    server = tool_server(opened, settings, lambda _: ANYONE)
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    await serve_stdio(tool_server(opened, settings, lambda _: ANYONE))

@@ -28,10 +28,10 @@ class TerminalWriter:
         self._live: Live | None = None
         self._blocks_written = 0
 
-    def say(self, piece: str, highlights: Sequence[Highlight] = ()) -> None:
+    def say(self, text: str, highlights: Sequence[Highlight] = ()) -> None:
         if not console().no_color:
             self._highlights += [highlight.moved(len(self._open_block)) for highlight in highlights]
-        *complete, self._open_block = blocks(self._open_block + printable(piece))
+        *complete, self._open_block = blocks(self._open_block + printable(text))
         for block in complete:
             self._draw(block)
             self._close()

@@ -14,7 +14,7 @@ class AnswerWriter(Protocol):
 
     links_lines: bool  #: whether a line can itself be a link, so that its URL need not be shown
 
-    def say(self, piece: str, highlights: Sequence[Highlight] = ()) -> None:
+    def say(self, text: str, highlights: Sequence[Highlight] = ()) -> None:
         """Writes the next part of the answer; it is visible immediately. Highlights are positions in this part."""
 
     def end(self) -> None:
@@ -44,10 +44,10 @@ class PlainWriter:
     def __init__(self) -> None:
         self._line_is_open = False
 
-    def say(self, piece: str, highlights: Sequence[Highlight] = ()) -> None:
-        sys.stdout.write(printable(piece))
+    def say(self, text: str, highlights: Sequence[Highlight] = ()) -> None:
+        sys.stdout.write(printable(text))
         sys.stdout.flush()
-        self._line_is_open = not piece.endswith("\n")
+        self._line_is_open = not text.endswith("\n")
 
     def end(self) -> None:
         if self._line_is_open:

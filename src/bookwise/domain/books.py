@@ -1,5 +1,6 @@
 """Book, lesson, section, chunk: what ingestion reads and stores."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -152,6 +153,21 @@ class Module:
     aliases: tuple[str, ...] = ()
 
 
+def names_and_aliases(modules: Iterable[Module]) -> frozenset[str]:
+    """Everything that readers can call these modules."""
+    return frozenset(name for module in modules for name in (module.name, *module.aliases))
+
+
+#: The modules of the default book, unless its author lists others.
+DEFAULT_MODULES = (
+    Module(name="intro", title="Introduction"),
+    Module(name="ros2", title="ROS 2"),
+    Module(name="gazebo", title="Simulation with Gazebo", aliases=("simulation",)),
+    Module(name="isaac", title="NVIDIA Isaac"),
+    Module(name="vla", title="Vision-Language-Action"),
+)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """A monotone map from match strength to similarity (0–1), linear between knots."""
@@ -198,7 +214,7 @@ class Book:
     @property
     def module_names(self) -> frozenset[str]:
         """The names and aliases of its modules. Empty when the book lists none."""
-        return frozenset(name for module in self.modules for name in (module.name, *module.aliases))
+        return names_and_aliases(self.modules)
 
     def module_named(self, name: str) -> str:
         """The module with this name or alias; the name itself when there is none."""

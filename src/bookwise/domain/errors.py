@@ -10,8 +10,10 @@ BookwiseError
 ├── Conflict             wait, or ask the operator
 │   ├── DataFolderBusy     another process uses the data folder
 │   ├── JobAlreadyRunning  this book is being ingested
+│   ├── StepLost           another worker has taken this part of a job over, or the job has ended
 │   ├── EmbedderMismatch   the book was indexed with another embedder
 │   ├── CollectionMismatch the book was indexed in another collection
+│   ├── CopyMismatch       a copy differs from its source
 │   ├── ThreadBusy         the thread's last question is still being answered
 │   └── RequestRunning     the same request is still running
 ├── Unavailable          try again later
@@ -88,12 +90,20 @@ class JobAlreadyRunning(Conflict):
     """Another job is ingesting the book."""
 
 
+class StepLost(Conflict):
+    """Another worker has taken this part of a job over, or the job has ended."""
+
+
 class EmbedderMismatch(Conflict):
     """The book was indexed with a different embedder than the configured one."""
 
 
 class CollectionMismatch(Conflict):
     """The book was indexed in another collection than the one configured."""
+
+
+class CopyMismatch(Conflict):
+    """A copy differs from its source, or the source is incomplete."""
 
 
 class ThreadBusy(Conflict):

@@ -1,17 +1,21 @@
 """Ingestion jobs: plan, progress and outcomes."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, TypeAlias
 
-from bookwise.domain.books import LessonFile, LessonPosition
+from bookwise.domain.books import Book, LessonFile, LessonPosition
 from bookwise.domain.errors import NotFound
 
 IngestionMode: TypeAlias = Literal["incremental", "full", "recreate"]
 JobStatus: TypeAlias = Literal["queued", "running", "completed", "failed"]
 OutcomeStatus: TypeAlias = Literal["published", "unchanged", "withdrawn", "failed"]
+StepKind: TypeAlias = Literal["plan", "lessons", "finish"]
 
 MODES: tuple[IngestionMode, ...] = ("incremental", "full", "recreate")
+TRIES_MAX = 3  #: a job or a lesson that stops its process this many times is not tried again
+CANCELLED = "cancelled"  #: error message of a job that was cancelled
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,13 +107,56 @@ class IngestionJob:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     error_message: str | None = None
-    attempt: int = 1  #: grows by one each time the process stops during the job
+    attempt: int = 1  #: grows by one each time the process stops during the job, or during one of its steps
 
     @property
     def duration_seconds(self) -> int | None:
         if self.started_at is None or self.completed_at is None:
             return None
         return round((self.completed_at - self.started_at).total_seconds())
+
+
+def count_outcomes(outcomes: Iterable[LessonOutcome]) -> dict[str, int]:
+    """How much these outcomes add to the counters of their job."""
+    counts = dict.fromkeys(
+        ("files_processed", "files_skipped", "files_failed", "files_withdrawn", "chunks_created", "chunks_deleted"), 0
+    )
+    for outcome in outcomes:
+        counts["files_processed"] += outcome.status == "published"
+        counts["files_skipped"] += outcome.status in ("failed", "unchanged")
+        counts["files_failed"] += outcome.status == "failed"
+        counts["files_withdrawn"] += outcome.status == "withdrawn"
+        counts["chunks_created"] += outcome.chunks_created
+        counts["chunks_deleted"] += outcome.chunks_deleted
+    return counts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobStep:
+    """A part of a job that one worker runs: `plan` once, then any number of batches of `lessons`, then `finish`."""
+
+    step_id: int
+    kind: StepKind
+    job: IngestionJob
+    token: int  #: number of this claim; a change by a worker with an older number is refused
+    pull: bool = False  #: update the source to the head of its branch first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedLesson:
+    """A lesson to publish, with its bytes: a worker needs no access to the source."""
+
+    file: LessonFile
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobPlan:
+    """What the workers of a job share, besides the lessons."""
+
+    book: Book  #: as it will be after the job
+    withdraw: tuple[str, ...]
+    max_file_bytes: int
 
 
 def job_not_found(job_id: int) -> NotFound:

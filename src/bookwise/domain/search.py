@@ -98,7 +98,7 @@ class SearchResult:
 
     query: SearchQuery
     hits: tuple[Hit, ...]
-    total_found: int
+    candidates: int  #: chunks that the index proposed
     timings: Timings
     vector: Vector = ()  #: embedding of the query
 

@@ -10,7 +10,7 @@ from bookwise.ingestion.discovery.names import folder_of, label, stem
 from bookwise.ingestion.parsing.decode import decode
 from bookwise.ingestion.parsing.dialects import dialect_of
 from bookwise.ingestion.parsing.front_matter import split_front_matter
-from bookwise.ingestion.parsing.sections import Piece, first_title, outline
+from bookwise.ingestion.parsing.sections import LessonPart, first_title, outline
 
 PARSER_VERSION = "1"
 
@@ -33,9 +33,9 @@ def parse(file: LessonFile, raw: bytes, options: ParseOptions = DEFAULTS) -> Les
             f"{file.source_file} has {len(raw):,} bytes; the limit is {options.max_bytes:,}.",
             advice="Split the lesson into several files.",
         )
-    page_title, pieces = _PARSERS[file.format](file, decode(raw))
-    title = file.title or first_title(pieces) or page_title or _title_from_name(file.source_file)
-    return Lesson(file=file, title=title, sections=outline(pieces, title=title, site=file.site))
+    page_title, parts = _PARSERS[file.format](file, decode(raw))
+    title = file.title or first_title(parts) or page_title or _title_from_name(file.source_file)
+    return Lesson(file=file, title=title, sections=outline(parts, title=title, site=file.site))
 
 
 def _title_from_name(source_file: str) -> str:
@@ -46,35 +46,35 @@ def _title_from_name(source_file: str) -> str:
     return label(name) or source_file
 
 
-#: The page title outside the text (empty for most formats), and the pieces of the text.
-_ParsedText: TypeAlias = tuple[str, list[Piece]]
+#: The page title outside the text (empty for most formats), and the parts of the text.
+_ParsedText: TypeAlias = tuple[str, list[LessonPart]]
 
 # Each parser is imported with the first lesson of its format.
 
 
 def _markdown(file: LessonFile, text: str) -> _ParsedText:
-    from bookwise.ingestion.parsing.markdown import markdown_pieces  # loads markdown-it: 65 ms
+    from bookwise.ingestion.parsing.markdown import markdown_parts  # loads markdown-it: 65 ms
 
     _, body, _ = split_front_matter(text)
-    return "", markdown_pieces(body, dialect_of(file))
+    return "", markdown_parts(body, dialect_of(file))
 
 
 def _notebook(file: LessonFile, text: str) -> _ParsedText:
-    from bookwise.ingestion.parsing.notebook import notebook_pieces  # loads markdown-it: 65 ms
+    from bookwise.ingestion.parsing.notebook import notebook_parts  # loads markdown-it: 65 ms
 
-    return "", notebook_pieces(text, dialect_of(file))
+    return "", notebook_parts(text, dialect_of(file))
 
 
 def _restructured(file: LessonFile, text: str) -> _ParsedText:
-    from bookwise.ingestion.parsing.restructured import restructured_pieces  # loads docutils: 41 ms
+    from bookwise.ingestion.parsing.restructured import restructured_parts  # loads docutils: 41 ms
 
-    return "", restructured_pieces(text)
+    return "", restructured_parts(text)
 
 
 def _html(file: LessonFile, text: str) -> _ParsedText:
-    from bookwise.ingestion.parsing.html import html_pieces  # loads selectolax: 27 ms
+    from bookwise.ingestion.parsing.html import html_parts  # loads selectolax: 27 ms
 
-    return html_pieces(text)
+    return html_parts(text)
 
 
 _PARSERS: dict[LessonFormat, Callable[[LessonFile, str], _ParsedText]] = {

@@ -1,6 +1,6 @@
 """Makes embedded lessons live: store the chunks, switch the catalog over, remove old chunks. The order matters."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bookwise.domain.books import Chunk, EmbeddedChunk
@@ -22,10 +22,25 @@ async def publish(lessons: Sequence[EmbeddedLesson], *, index: LessonIndex, cata
     await catalog.activate([lesson.record for lesson in lessons])  # the commit point
 
 
-async def sweep(book_id: str, *, index: LessonIndex, catalog: Catalog) -> int:
-    """Removes chunks of revisions that are not live; returns their number. Skipping a sweep is harmless."""
-    live = await catalog.live(book_id)
+async def _no_check() -> None:
+    pass
+
+
+async def sweep(
+    book_id: str,
+    *,
+    index: LessonIndex,
+    catalog: Catalog,
+    before_removal: Callable[[], Awaitable[None]] = _no_check,
+) -> int:
+    """Removes chunks of revisions that are not live; returns their number. Skipping a sweep is harmless.
+
+    What is stored is read first: a revision that goes live meanwhile is then not removed. `before_removal` raises when
+    this process may no longer change the book.
+    """
     stored = await index.revisions(book_id)
+    live = await catalog.live(book_id)
+    await before_removal()
     return await index.remove(book_id, [revision for revision in stored if revision not in live.revisions])
 
 

@@ -1,29 +1,37 @@
 """One question → its answer, its events, or the passages retrieved for it."""
 
-from collections.abc import AsyncGenerator
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from bookwise.answering.retrieval_tool import ToolArguments, run_retrieval_tool
 from bookwise.domain.answers import Answer, AnswerEvent, EngineName, Passage, Question
-from bookwise.domain.books import Book
-from bookwise.domain.errors import InvalidInput
 from bookwise.domain.threads import ThreadMessage
-from bookwise.ports import CatalogReader
 from bookwise.retrieval.search import SearchKit
 from bookwise.retrieval.select_book import select_book
+from bookwise.settings import ASK_TEMPERATURE, Settings
+from bookwise.wiring import open_answers, open_search
 
 if TYPE_CHECKING:
     from bookwise.answering.ask import AskKit
 
 
-async def book_for(catalog: CatalogReader, book_id: str | None, module: str | None = None) -> Book:
-    """The book a question is about; `InvalidInput` when it does not have the module."""
-    book = await select_book(catalog, book_id)
-    allowed = book.module_names
-    if module is not None and allowed and module not in allowed:
-        raise InvalidInput(f"Book {book.id!r} has no module {module!r}; it has: {', '.join(sorted(allowed))}.")
-    return book
+@asynccontextmanager
+async def open_asking(settings: Settings) -> AsyncIterator["AskKit"]:
+    """Opens what a single question needs, and nothing else: that is the fastest start."""
+    async with open_search(settings) as search, open_answers(settings, search) as kit:
+        yield for_one_question(kit, settings)
+
+
+def for_one_question(kit: "AskKit", settings: Settings) -> "AskKit":
+    """The kit with the default temperature of a single question."""
+    return replace(kit, temperature=ASK_TEMPERATURE) if settings.temperature is None else kit
+
+
+def with_engine(settings: Settings, engine: EngineName | None) -> Settings:
+    """The settings with this engine; unchanged when it is None."""
+    return settings if engine is None else replace(settings, engine=engine)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +57,7 @@ class AskBook:
     async def _question(self, kit: "AskKit") -> Question:
         return Question(
             text=self.text,
-            book_id=(await book_for(kit.search.catalog, self.book, self.module)).id,
+            book_id=(await select_book(kit.search.catalog, self.book, self.module)).id,
             module=self.module,
             hardware_tier=self.tier,
             top_k=self.top_k,
@@ -79,6 +87,6 @@ class RetrievePassages:
         from bookwise.answering.evidence.retrieve import EvidenceSearch  # 30 ms, while the embedding model loads
 
         arguments = self._arguments
-        book_id = (await book_for(kit.catalog, self.book)).id
+        book_id = (await select_book(kit.catalog, self.book)).id
         question = Question(text=arguments.query, book_id=book_id, top_k=arguments.top_k)
         return await run_retrieval_tool(arguments, EvidenceSearch(question=question, kit=kit).retrieve)

@@ -46,7 +46,7 @@ async def _summary(book: Book, kit: CatalogKit) -> BookSummary:
 
 async def _live_records(book_id: str, kit: CatalogKit) -> tuple[str, list[LessonRecord]]:
     """The name of the index that holds the book, and the book's live lessons; both empty when no index does."""
-    for name, catalog in kit.indexes.items():
+    for name, catalog in (await kit.indexes()).items():
         if records := await catalog.records(book_id):
             return name, records
     return "", []
@@ -83,7 +83,7 @@ class RemoveBook:
     """Removes a book and its chunks; its threads and jobs stay.
 
     Raises `NotFound` when there is no such book and `JobAlreadyRunning` while one of its jobs is queued or running.
-    A service must not open a job of the book meanwhile (`JobRunner.pause_opening`): the job could stage a revision
+    A service must not open a job of the book meanwhile (`JobQueue.pause_opening`): the job could stage a revision
     that the sweep is about to remove.
     """
 

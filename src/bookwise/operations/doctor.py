@@ -14,6 +14,10 @@ from bookwise.ingestion.pipeline import failing_with, open_job, run_job
 from bookwise.ingestion.plan import changes
 from bookwise.wiring import App
 
+EMBEDDED_CHUNKS_MAX = 100_000
+"""Up to this number, an index in the data folder takes less time for a search than the embedding of its question
+(docs/operating.md, "Sizing"; measured by benchmarks/scale.py)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
@@ -36,17 +40,38 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorReport:
+    """The state of every book, and notes on the installation that are no problems."""
+
+    books: tuple[Diagnosis, ...]
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DiagnoseBooks:
     """The state of every book before the repair, if one is requested."""
 
     repair: bool
 
-    async def run(self, app: App) -> list[Diagnosis]:
+    async def run(self, app: App) -> DoctorReport:
         diagnoses = [await _diagnose(book, app) for book in await app.catalog.books()]
         for diagnosis in diagnoses:
             if self.repair and diagnosis.can_repair:
                 await _repair(diagnosis, app)
-        return diagnoses
+        return DoctorReport(books=tuple(diagnoses), notes=await _size_notes(app))
+
+
+async def _size_notes(app: App) -> tuple[str, ...]:
+    if app.settings.qdrant_url is not None:
+        return ()
+    books = await app.catalog.books()
+    chunks = sum([record.chunk_count for book in books for record in await app.catalog.records(book.id)])
+    if chunks <= EMBEDDED_CHUNKS_MAX:
+        return ()
+    return (
+        f"The index in the data folder holds {chunks:,} chunks. Above {EMBEDDED_CHUNKS_MAX:,}, use a Qdrant server: "
+        "`bookwise move --to qdrant` copies the index there.",
+    )
 
 
 async def _diagnose(book: Book, app: App) -> Diagnosis:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome
-from bookwise.ports import JobStore
+from bookwise.ports import JobQueue, JobStore
 
 
 class JobsKit(Protocol):
@@ -12,14 +12,6 @@ class JobsKit(Protocol):
 
     @property
     def jobs(self) -> JobStore: ...
-
-
-class JobControl(Protocol):
-    """Starts and cancels jobs in the background: the service's job runner."""
-
-    async def ingest(self, source: str, book_id: str, mode: IngestionMode) -> IngestionJob: ...
-
-    async def cancel(self, job_id: int) -> IngestionJob: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +52,13 @@ class IngestBook:
     book_id: str
     mode: IngestionMode
 
-    async def run(self, runner: JobControl) -> IngestionJob:
-        return await runner.ingest(self.source, self.book_id, self.mode)
+    async def run(self, queue: JobQueue) -> IngestionJob:
+        return await queue.ingest(self.source, self.book_id, self.mode)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelJob:
     job_id: int
 
-    async def run(self, runner: JobControl) -> IngestionJob:
-        return await runner.cancel(self.job_id)
+    async def run(self, queue: JobQueue) -> IngestionJob:
+        return await queue.cancel(self.job_id)

@@ -31,7 +31,7 @@ class SearchBook:
 
     async def run(self, kit: SearchKit) -> SearchResult:
         scope = Filter(
-            book_id=(await select_book(kit.catalog, self.book)).id,
+            book_id=(await select_book(kit.catalog, self.book, self.module)).id,
             hardware_tier=self.tier,
             module=self.module,
             chapter_min=self.chapter_min,

@@ -42,7 +42,7 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
     within = query.filter
     if within.module is not None:
         within = replace(within, module=book.module_named(within.module))
-    total_found, best = await _best_live(vector, replace(query, filter=within), kit)
+    candidates, best = await _best_live(vector, replace(query, filter=within), kit)
     ended = perf_counter()
     calibration = kit.calibration_of(book)
     hits = tuple(
@@ -60,7 +60,7 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
         index_ms=(ended - embedded) * 1e3,
         total_ms=(perf_counter() - started) * 1e3,
     )
-    return SearchResult(query=query, hits=hits, total_found=total_found, timings=timings, vector=vector)
+    return SearchResult(query=query, hits=hits, candidates=candidates, timings=timings, vector=vector)
 
 
 async def _best_live(vector: Vector, query: SearchQuery, kit: SearchKit) -> tuple[int, list[tuple[Ranked, Chunk]]]:

@@ -1,9 +1,11 @@
 """A chunk → the text of its section: the overlap of two chunks is shown once."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 
 from bookwise.domain.books import Chunk
 from bookwise.ports import LessonIndex
+from bookwise.retrieval.concurrency import concurrently
 
 _SHORTEST_OVERLAP = 20  #: characters; fewer could be equal by chance
 _LONGEST_OVERLAP = 1_500
@@ -13,8 +15,9 @@ NEIGHBOURS_READ = 6  #: chunks read before and after; a section of more than 13 
 
 async def section_text(chunk: Chunk, index: LessonIndex) -> str:
     """The section that a chunk belongs to, as Markdown; of a very long one, the part around the chunk."""
-    before = [other async for other in _walk(chunk, index, forward=False)]
-    after = [other async for other in _walk(chunk, index, forward=True)]
+    before, after = await concurrently(
+        partial(_neighbours, chunk, index, forward=False), partial(_neighbours, chunk, index, forward=True)
+    )
     return join_chunks([*reversed(before), chunk, *after])
 
 
@@ -26,15 +29,16 @@ def join_chunks(chunks: Sequence[Chunk]) -> str:
     return text
 
 
-async def _walk(chunk: Chunk, index: LessonIndex, *, forward: bool) -> AsyncIterator[Chunk]:
+async def _neighbours(chunk: Chunk, index: LessonIndex, *, forward: bool) -> list[Chunk]:
     """The chunks of the same section before or after this one, the nearest first."""
-    last = chunk
+    found, last = list[Chunk](), chunk
     for _ in range(NEIGHBOURS_READ):
         other = await _neighbour(last, last.next_id if forward else last.prev_id, index)
         if other is None or not _same_section(other, chunk):
-            return
-        yield other
+            break
+        found.append(other)
         last = other
+    return found
 
 
 async def _neighbour(chunk: Chunk, chunk_id: str | None, index: LessonIndex) -> Chunk | None:

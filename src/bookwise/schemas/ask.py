@@ -8,7 +8,7 @@ from pydantic import AliasChoices, Field, ValidationInfo, field_validator
 
 from bookwise.answering.prompts import DEFAULT_BOOK_TITLE, build_prompt
 from bookwise.domain.answers import Answer, Citation, EngineName, Level, Question
-from bookwise.domain.books import Book
+from bookwise.domain.books import DEFAULT_MODULES, Book, names_and_aliases
 from bookwise.domain.errors import BookwiseError
 from bookwise.domain.search import SEARCH_LIMIT_MAX
 from bookwise.schemas.answers import (
@@ -54,11 +54,7 @@ def ask_confidence(scores: Sequence[float], min_relevance: float = MIN_RELEVANCE
 
 def module_names(book: Book | None) -> frozenset[str]:
     """The modules and aliases to filter by; the default book's without a book. Empty when the book lists none."""
-    if book is not None:
-        return book.module_names
-    from bookwise.ingestion.discovery.profile import ROBOTICS_MODULES  # 30 ms, only for a Query with a module
-
-    return frozenset(name for module in ROBOTICS_MODULES for name in (module.name, *module.aliases))
+    return names_and_aliases(DEFAULT_MODULES) if book is None else book.module_names
 
 
 class Query(LibraryShape):

@@ -286,7 +286,7 @@ def _script_language(prose: str) -> str | None:
 
 
 def _same_script(language: str, expected: str) -> bool:
-    """Returns whether two languages share a script. A few words of Arabic may be Persian: letters alone cannot tell."""
+    """Returns whether two languages share a script. A few words of Arabic may be Persian."""
     families = ({"ru", "uk"}, {"ar", "fa", "ur"}, {"zh", "ja"})
     return language == expected or any({language, expected} <= family for family in families)
 

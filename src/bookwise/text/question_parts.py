@@ -73,7 +73,7 @@ def _without_code_lines(text: str) -> tuple[str, list[str]]:
 
 def asking_sentences(prose: str) -> str:
     """Returns the sentences that ask, in order: those with a question mark, else those that begin like a question, else
-    the last one, because readers tell first and ask then."""
+    the last one, because readers describe first and ask then."""
     parts = (part.strip() for sentence in split_sentences(prose) for part in _LOWER_START.split(sentence))
     sentences = [part for part in parts if part]
     marked = [sentence for sentence in sentences if sentence.endswith("?")]

@@ -7,7 +7,7 @@ only what it uses: SQLAlchemy takes 0.2 s, onnxruntime 0.1 s, the OpenAI client 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING
 from bookwise.adapters.collection_guard import CollectionGuard, GuardedCatalogReader
 from bookwise.adapters.data_folder import lock_data_folder
 from bookwise.adapters.embedders.hashing import HashingEmbedder
-from bookwise.adapters.qdrant.collections import collections_of, index_ids, index_name
+from bookwise.adapters.qdrant.collections import configured_name, index_ids, index_name
+from bookwise.adapters.qdrant.packages import require_client
 from bookwise.adapters.sql.address import sqlite_url
 from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
-from bookwise.domain.errors import DataFolderBusy, Misconfigured
+from bookwise.domain.errors import DataFolderBusy
 from bookwise.retrieval.search import SearchKit
 from bookwise.settings import Settings
 
@@ -28,15 +29,19 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from bookwise.answering.ask import AskKit
-    from bookwise.ingestion.pipeline import IngestionKit
+    from bookwise.ingestion.stages import IngestionKit
+    from bookwise.ingestion.step_store import StepStore
     from bookwise.ports import (
         Catalog,
         CatalogReader,
+        DeliveryStore,
         Embedder,
         JobStore,
         Journal,
+        KeyChanges,
         KeyStore,
         LessonIndex,
+        RateLimits,
         ResponseStore,
         ThreadStore,
         VectorCache,
@@ -60,8 +65,12 @@ class App:
     jobs: JobStore
     threads: ThreadStore
     keys: KeyStore
+    key_changes: KeyChanges
     responses: ResponseStore
     journal: Journal
+    rate_limits: RateLimits
+    deliveries: DeliveryStore
+    steps: StepStore | None = None  #: of jobs that workers share; None: this process runs its jobs itself
 
     @property
     def search_kit(self) -> SearchKit:
@@ -69,7 +78,7 @@ class App:
 
     @property
     def ingestion_kit(self) -> IngestionKit:
-        from bookwise.ingestion.pipeline import IngestionKit  # loads the parsers: 0.3 s, which a search does not need
+        from bookwise.ingestion.stages import IngestionKit  # loads the parsers: 0.3 s, which a search does not need
 
         return IngestionKit(
             embedder=self.embedder,
@@ -88,39 +97,43 @@ async def open_app(
     index: LessonIndex | None = None,
     take_over_jobs: bool = False,
 ) -> AsyncIterator[App]:
-    """Locks the data folder and opens everything in it.
+    """Locks the data folder and opens everything in it. If all data is on servers, no folder is used.
 
     `embedder` and `index` replace the configured ones; the caller closes them. Jobs that an earlier process left
-    queued or running are marked as failed, unless `take_over_jobs` is set. Raises `DataFolderBusy` while another
-    process has the data folder.
+    queued or running are marked as failed, unless `take_over_jobs` is set or other processes may run them. Raises
+    `DataFolderBusy` while another process has the data folder.
     """
     from bookwise.wiring.stores import open_stores  # loads SQLAlchemy: 0.2 s
 
     async with AsyncExitStack() as stack:
-        stack.enter_context(lock_data_folder(settings.data_dir))
+        if settings.needs_data_folder:
+            stack.enter_context(lock_data_folder(settings.data_dir))
         if embedder is None:
             embedder = await stack.enter_async_context(open_embedder(settings))
         if index is None:
-            index = await stack.enter_async_context(_open_index(settings, embedder))
+            index = await stack.enter_async_context(open_configured_index(settings, embedder))
         stores = await stack.enter_async_context(open_stores(database_url(settings)))
         jobs = stores.jobs(index.id)
-        if not take_over_jobs:
+        if settings.needs_data_folder and not take_over_jobs:  # no other process can be running one
             await jobs.interrupt_running()
+        catalog = stores.guarded_catalog(
+            index, exclusive=settings.database_url is None, guard=_guard(settings, embedder, stores.catalog)
+        )
         yield App(
             settings=settings,
             embedder=embedder,
             vectors=stores.vectors(),
             index=index,
-            catalog=stores.guarded_catalog(
-                index.id,
-                exclusive=settings.database_url is None,
-                guard=_guard(settings, embedder, stores.catalog),
-            ),
+            catalog=catalog,
             jobs=jobs,
             threads=stores.threads(),
             keys=stores.keys(),
+            key_changes=stores.key_changes(),
             responses=stores.responses(),
             journal=stores.journal(),
+            rate_limits=stores.rate_limits(),
+            deliveries=stores.deliveries(),
+            steps=None if settings.needs_data_folder else await stores.steps(index.id, catalog),
         )
 
 
@@ -130,8 +143,12 @@ class CatalogKit:
 
     settings: Settings
     catalog: Catalog
-    indexes: Mapping[str, Catalog]  #: the catalog as each index of the data folder sees it, by the index's name
     jobs: JobStore
+    find_indexes: Callable[[], Awaitable[Mapping[str, Catalog]]]
+
+    async def indexes(self) -> Mapping[str, Catalog]:
+        """The catalog as each index of the data folder or server sees it, by the index's name."""
+        return await self.find_indexes()
 
 
 @asynccontextmanager
@@ -142,23 +159,34 @@ async def open_catalog(settings: Settings) -> AsyncIterator[CatalogKit]:
     """
     from bookwise.wiring.catalog_stores import open_catalog_stores  # loads SQLAlchemy: 0.2 s
 
-    indexes = index_ids(settings.data_dir / INDEX_FOLDER)
     async with AsyncExitStack() as stack:
         is_locked = _lock_or_read(settings, stack)
         stores = await stack.enter_async_context(open_catalog_stores(database_url(settings)))
         if is_locked:
-            for index_id in indexes.values():
+            for index_id in index_ids(settings.data_dir / INDEX_FOLDER).values():
                 await stores.jobs(index_id).interrupt_running()
-        yield CatalogKit(
-            settings=settings,
-            catalog=stores.catalog(""),
-            indexes={name: stores.catalog(index_id) for name, index_id in indexes.items()},
-            jobs=stores.jobs(),
-        )
+
+        async def find_indexes() -> dict[str, Catalog]:
+            return {name: stores.catalog(index_id) for name, index_id in (await _index_ids(settings)).items()}
+
+        yield CatalogKit(settings=settings, catalog=stores.catalog(""), jobs=stores.jobs(), find_indexes=find_indexes)
+
+
+async def _index_ids(settings: Settings, fingerprint: str = "") -> Mapping[str, str]:
+    """The id of each index in the data folder or on the server, by name; with `fingerprint`, of one embedder."""
+    if settings.qdrant_url is None:
+        found = index_ids(settings.data_dir / INDEX_FOLDER)
+        return {name: found[name] for name in found if not fingerprint or configured_name(name, fingerprint)}
+    require_client()
+    from bookwise.wiring.server_index import find_identities  # loads the Qdrant client: 1.4 s
+
+    return await find_identities(settings, fingerprint)
 
 
 def _lock_or_read(settings: Settings, stack: AsyncExitStack) -> bool:
     """Whether this process got the lock. Without it, a SQLite file must be complete: opening it then only reads."""
+    if not settings.needs_data_folder:
+        return False
     try:
         stack.enter_context(lock_data_folder(settings.data_dir))
     except DataFolderBusy:
@@ -171,16 +199,20 @@ def _lock_or_read(settings: Settings, stack: AsyncExitStack) -> bool:
 @asynccontextmanager
 async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
     """What a single search needs, opened as fast as possible; the whole app where a fast start is not possible."""
+    if settings.database_url is not None:
+        async with open_app(settings) as app:
+            yield app.search_kit
+        return
     async with AsyncExitStack() as stack:
         stack.enter_context(lock_data_folder(settings.data_dir))
         embedder = await stack.enter_async_context(open_embedder(settings, inline=True))
-        opening = _open_index(settings, embedder)
+        opening = open_configured_index(settings, embedder)
         if begin_loading := getattr(embedder, "begin_loading", None):  # a local model loads while the index opens
             begin_loading()
         index = await stack.enter_async_context(opening)
         open_catalog = partial(_sqlite_reader, settings)
         catalog = open_catalog(index.id)
-        if settings.database_url is None and catalog.is_current:
+        if catalog.is_current:
             guarded = GuardedCatalogReader(catalog, _guard(settings, embedder, open_catalog))
             yield SearchKit(embedder=embedder, index=index, catalog=guarded)
             return
@@ -195,13 +227,13 @@ def open_answers(settings: Settings, search: SearchKit) -> AbstractAsyncContextM
     return open_ask_kit(settings, search)
 
 
-def _open_index(settings: Settings, embedder: Embedder) -> AbstractAsyncContextManager[LessonIndex]:
-    """The index of this embedder's vectors. The caller holds the lock of the data folder."""
-    if settings.qdrant_url:
-        raise Misconfigured(
-            "QDRANT_URL is set, but this version of Bookwise keeps its index in the data folder only.",
-            advice="Unset QDRANT_URL.",
-        )
+def open_configured_index(settings: Settings, embedder: Embedder) -> AbstractAsyncContextManager[LessonIndex]:
+    """The index of this embedder's vectors: on the server, or in the data folder, whose lock the caller holds."""
+    if settings.qdrant_url is not None:
+        require_client()
+        from bookwise.wiring.server_index import open_on_server  # loads the Qdrant client: 1.4 s and 62 MB
+
+        return open_on_server(settings, embedder.facts)
     from bookwise.adapters.qdrant.embedded import open_index  # loads the vector index: 11 ms
 
     return open_index(index_folder(settings, embedder.facts.fingerprint), size=embedder.facts.size)
@@ -214,10 +246,14 @@ def index_folder(settings: Settings, fingerprint: str) -> Path:
 
 def _guard(settings: Settings, embedder: Embedder, open_catalog: Callable[[str], CatalogReader]) -> CollectionGuard:
     """Knows the catalog as the other collections with vectors of this embedder see it."""
-    collections = collections_of(settings.data_dir / INDEX_FOLDER, embedder.facts.fingerprint)
-    configured = settings.qdrant_collection_name
-    others = {name: open_catalog(index_id) for name, index_id in collections.items() if name != configured}
-    return CollectionGuard(configured, others)
+    configured, fingerprint = settings.qdrant_collection_name, embedder.facts.fingerprint
+
+    async def find_others() -> dict[str, CatalogReader]:
+        names = {configured_name(name, fingerprint): found for name, found in (await indexes()).items()}
+        return {name: open_catalog(index_id) for name, index_id in names.items() if name != configured}
+
+    indexes = partial(_index_ids, settings, fingerprint)
+    return CollectionGuard(configured, find_others)
 
 
 def _sqlite_reader(settings: Settings, index_id: str) -> SqliteCatalogReader:
@@ -268,7 +304,8 @@ async def local_copy(source: str, settings: Settings, *, on_page: OnPage | None 
     from bookwise.adapters.site import SiteOptions, mirror  # loads httpx2: 0.1 s
 
     options = SiteOptions(allow_private=settings.site_allow_private, max_pages=settings.site_max_pages)
-    folder = settings.data_dir / "sites" / hashlib.sha256(source.encode()).hexdigest()[:16]
+    root = settings.data_dir if settings.needs_data_folder else settings.cache_folder
+    folder = root / "sites" / hashlib.sha256(source.encode()).hexdigest()[:16]
     report = await mirror(source, folder, options=options, on_page=on_page)
     notes = tuple(f"{page.url}: {page.reason} {page.detail}".strip() for page in (*report.failed, *report.skipped))
     return LocalCopy(root=folder, notes=notes)

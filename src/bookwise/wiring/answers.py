@@ -8,7 +8,7 @@ from bookwise.answering.ask import AskKit
 from bookwise.answering.extractive.answerer import ExtractiveAnswerer
 from bookwise.domain.answers import EngineName
 from bookwise.domain.errors import Misconfigured
-from bookwise.ports import Answerer, Rewriter
+from bookwise.ports import Answerer, ModelStatus, Rewriter
 from bookwise.retrieval.search import SearchKit
 from bookwise.settings import Settings
 
@@ -18,19 +18,21 @@ async def open_ask_kit(settings: Settings, search: SearchKit) -> AsyncIterator[A
     """What an answer needs, with the configured engines. No model is called yet."""
     engines: dict[EngineName, Answerer] = {"extractive": ExtractiveAnswerer()}
     rewriter: Rewriter | None = None
+    model: ModelStatus | None = None
     async with AsyncExitStack() as stack:
         if settings.openai_api_key is not None and settings.engine != "extractive":
             require_packages()
             from bookwise.wiring import models  # loads openai and agents, optional packages: 0.7 s
 
-            model = await stack.enter_async_context(models.open_model(settings))
-            engines |= models.model_engines(model)
-            rewriter = models.model_rewriter(model)
+            client = await stack.enter_async_context(models.open_model(settings))
+            engines |= models.model_engines(client)
+            rewriter, model = models.model_rewriter(client), client
         yield AskKit(
             search=search,
             engines=engines,
             engine=_engine(settings),
             rewriter=rewriter,
+            model=model,
             unsupported=settings.unsupported,
             temperature=settings.temperature or 0.0,
             max_tokens=settings.max_tokens,

@@ -5,13 +5,20 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bookwise.adapters.collection_guard import CollectionGuard
+from bookwise.adapters.no_key_changes import NoKeyChanges
+from bookwise.adapters.process_rate_limits import ProcessRateLimits
 from bookwise.adapters.sql.database import open_database
+from bookwise.adapters.sql.deliveries import SqlDeliveries
 from bookwise.adapters.sql.guarded_catalog import GuardedCatalog
 from bookwise.adapters.sql.journal import SqlJournal
 from bookwise.adapters.sql.keys import SqlKeys
+from bookwise.adapters.sql.queue_tables import prepare_queue_tables
+from bookwise.adapters.sql.rate_limits import SqlRateLimits
 from bookwise.adapters.sql.responses import SqlResponses
+from bookwise.adapters.sql.steps import SqlSteps
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.adapters.sql.vectors import SqlVectorCache
+from bookwise.ports import KeyChanges, LessonIndex, RateLimits
 from bookwise.wiring.catalog_stores import CatalogStores
 
 
@@ -19,8 +26,13 @@ from bookwise.wiring.catalog_stores import CatalogStores
 class Stores(CatalogStores):
     """All stores in one open database."""
 
-    def guarded_catalog(self, index_id: str, *, exclusive: bool, guard: CollectionGuard) -> GuardedCatalog:
-        return GuardedCatalog(self.database, index_id=index_id, exclusive=exclusive, guard=guard)
+    def guarded_catalog(self, index: LessonIndex, *, exclusive: bool, guard: CollectionGuard) -> GuardedCatalog:
+        """The catalog as this index sees it. An index with an alias gets it when all books are served from there."""
+        on_switch = getattr(index, "switch_alias", None)
+        return GuardedCatalog(self.database, index_id=index.id, exclusive=exclusive, guard=guard, on_switch=on_switch)
+
+    def deliveries(self) -> SqlDeliveries:
+        return SqlDeliveries(self.database)
 
     def journal(self) -> SqlJournal:
         return SqlJournal(self.database)
@@ -28,8 +40,25 @@ class Stores(CatalogStores):
     def keys(self) -> SqlKeys:
         return SqlKeys(self.database)
 
+    def rate_limits(self) -> RateLimits:
+        """Shared through PostgreSQL. A SQLite file has one process, and writing it for every request would be slow."""
+        return SqlRateLimits(self.database) if self.database.address.kind == "postgresql" else ProcessRateLimits()
+
+    def key_changes(self) -> KeyChanges:
+        """A SQLite file has one process, which knows what it changes."""
+        if self.database.address.kind == "sqlite":
+            return NoKeyChanges()
+        from bookwise.adapters.sql.key_changes import PostgresKeyChanges  # loads psycopg, an optional package: 0.1 s
+
+        return PostgresKeyChanges(self.database)
+
     def responses(self) -> SqlResponses:
         return SqlResponses(self.database)
+
+    async def steps(self, holder: str, catalog: GuardedCatalog) -> SqlSteps:
+        """The steps of the jobs of the index `holder`, with the tables of the queue."""
+        await prepare_queue_tables(self.database)
+        return SqlSteps(self.database, holder=holder, on_register=catalog.switch_index)
 
     def threads(self) -> SqlThreads:
         return SqlThreads(self.database)

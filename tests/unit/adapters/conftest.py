@@ -6,7 +6,8 @@ from tests.support.databases import (
     migrated_postgres,
     migrated_sqlite,
     migrated_url,
+    pgbouncer,
     postgres,
 )
 
-__all__ = ["database", "database_url", "migrated_postgres", "migrated_sqlite", "migrated_url", "postgres"]
+__all__ = ["database", "database_url", "migrated_postgres", "migrated_sqlite", "migrated_url", "pgbouncer", "postgres"]

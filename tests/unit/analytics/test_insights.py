@@ -250,7 +250,7 @@ def test_every_unanswered_question_is_in_exactly_one_group_and_all_counts_add_up
         "low-confidence": {one.answer_id for one in within if one.outcome == "answered" and one.level == "low"},
     }
     for kind, ids in wanted.items():
-        grouped = [one.answer_id for gap in told.gaps if gap.kind == kind for one in gap.asked]
+        grouped = [one.answer_id for gap in told.gaps if gap.kind == kind for one in gap.entries]
         assert sorted(grouped) == sorted(ids)
     totals = told.totals
     assert totals.asked == len(within) == totals.answered + totals.refused + totals.blocked + totals.interrupted
@@ -260,7 +260,7 @@ def test_every_unanswered_question_is_in_exactly_one_group_and_all_counts_add_up
     for gap in told.gaps:
         assert gap.name.strip()
         assert len(gap.examples) <= 5
-        assert set(gap.examples) <= {one.question for one in gap.asked}
+        assert set(gap.examples) <= {one.question for one in gap.entries}
 
 
 @given(NOTES, st.randoms(use_true_random=False))

@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from bookwise.api.job_runner import ATTEMPTS_MAX, JOBS_AT_ONCE, Deliveries, JobRunner, open_job_runner
+from bookwise.api.job_runner import JOBS_AT_ONCE, JobRunner, open_job_runner
 from bookwise.domain.errors import (
     EmbedderMismatch,
     InvalidInput,
@@ -18,8 +18,9 @@ from bookwise.domain.errors import (
     SourceNotFound,
     StoreUnavailable,
 )
-from bookwise.domain.jobs import IngestionJob, LessonRecord
+from bookwise.domain.jobs import TRIES_MAX, IngestionJob, LessonRecord
 from bookwise.ingestion.doctor import examine
+from bookwise.operations.sources import preview_changes
 from bookwise.wiring import App
 from tests.support.apps import found, hashing_app, ingested, write_book
 from tests.support.gated_embedder import GatedEmbedder
@@ -320,12 +321,12 @@ async def crashed(app: App, book_id: str, source: Path, attempts: int) -> Ingest
 
 
 async def test_a_job_that_broke_off_too_often_fails_as_poison_and_the_others_go_on(app: App, tmp_path: Path) -> None:
-    poison = await crashed(app, "poison", tmp_path / "book", ATTEMPTS_MAX)
+    poison = await crashed(app, "poison", tmp_path / "book", TRIES_MAX)
     crashed_once = await crashed(app, "book", tmp_path / "book", 1)
     waiting = await app.jobs.open("waiting", "incremental", str(tmp_path / "book"))
     async with open_job_runner(app):
         failed = await app.jobs.job(poison.job_id)
-        assert (failed.status, failed.attempt) == ("failed", ATTEMPTS_MAX)
+        assert (failed.status, failed.attempt) == ("failed", TRIES_MAX)
         assert (failed.error_message or "").startswith("poison: ")
         again = await ended(app, crashed_once.job_id)
         assert (again.status, again.attempt) == ("completed", 2)
@@ -333,10 +334,10 @@ async def test_a_job_that_broke_off_too_often_fails_as_poison_and_the_others_go_
 
 
 async def test_a_job_that_never_lets_the_service_live_is_tried_no_more_than_so_often(app: App, tmp_path: Path) -> None:
-    job = await crashed(app, "book", tmp_path / "book", ATTEMPTS_MAX - 1)
+    job = await crashed(app, "book", tmp_path / "book", TRIES_MAX - 1)
     async with open_job_runner(app):
         again = await ended(app, job.job_id)
-    assert (again.status, again.attempt) == ("completed", ATTEMPTS_MAX), "the last attempt is made, too"
+    assert (again.status, again.attempt) == ("completed", TRIES_MAX), "the last attempt is made, too"
 
 
 async def test_a_bug_in_one_job_is_written_into_it_and_the_next_one_runs(
@@ -357,7 +358,7 @@ async def test_a_source_that_is_gone_fails_the_job_and_takes_nothing_away(app: A
     async with open_job_runner(app) as runner:
         job = await ran(app, runner)
         with pytest.raises(SourceNotFound):
-            await runner.changes("book")
+            await preview_changes("book", app)
     assert job.status == "failed"
     assert (job.error_message or "").startswith("source-not-found: ")
     assert len(await app.catalog.records("book")) == 1
@@ -427,24 +428,15 @@ async def test_what_cannot_be_ingested_opens_no_job(app: App) -> None:
 async def test_changes_say_what_an_ingest_would_do_and_do_nothing(app: App, tmp_path: Path) -> None:
     write_book(tmp_path / "book", {"second.md": "# Second\n\nA second lesson comes in.\n", "bad.md": ""})
     (tmp_path / "book" / "bad.md").write_bytes(b"\xff\xfe\x00 broken \xd8")
-    async with open_job_runner(app) as runner:
-        difference = await runner.changes("book")
+    async with open_job_runner(app):
+        difference = await preview_changes("book", app)
         site = replace(await app.catalog.book("book"), source="https://book.example/")
         await app.catalog.register(site)
         with pytest.raises(InvalidInput, match="read from a site"):
-            await runner.changes("book")
+            await preview_changes("book", app)
     assert [file.source_file for file in difference.changes.new] == ["second.md"]
     assert [lesson.source_file for lesson in difference.unreadable] == ["bad.md"]
     assert len(await app.jobs.jobs()) == 1
-
-
-def test_only_the_newest_deliveries_are_remembered() -> None:
-    deliveries = Deliveries(limit=3)
-    assert [deliveries.is_new(name) for name in "aabca"] == [True, False, True, True, False]
-    assert deliveries.is_new("d"), "and pushes out the oldest"
-    assert deliveries.is_new("a")
-    deliveries.forget("d")
-    assert deliveries.is_new("d")
 
 
 async def test_a_runner_with_nothing_to_do_ends_at_once(app: App) -> None:

@@ -56,7 +56,7 @@ async def test_hits_are_ordered_by_score_and_carry_both_scores_and_timings(app: 
     assert all(0 <= hit.score <= 1 and -1 <= hit.cosine <= 1 for hit in result.hits)
     assert result.timings.total_ms >= result.timings.embed_ms > 0
     response = SearchResponse.of(result)
-    assert response.total_found >= len(response.results) == 2
+    assert response.total_found == len(response.results) == len(result.hits) == result.candidates == 2
     assert response.book_id == "book"
 
 

@@ -1,7 +1,6 @@
 """Texts → unit vectors from an embedding service: batches, retries, validation."""
 
 import json
-import random
 import re
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -17,14 +16,13 @@ import anyio.to_thread
 import httpx2
 from pydantic import SecretStr
 
+from bookwise.adapters.backoff import backoff
 from bookwise.adapters.embedders.service_vectors import VectorSource, unit_vectors
 from bookwise.domain.books import Vector
 from bookwise.domain.errors import BookwiseError, EmbedderUnavailable, Misconfigured
 
 ATTEMPTS = 3  #: per batch, including the first
 MAX_CONCURRENT_REQUESTS = 4
-FIRST_WAIT = 0.5
-MAX_WAIT = 8.0
 BYTES_PER_TOKEN = 4  #: average for English prose
 BYTES_PER_NUMBER = 32  #: upper estimate for one vector component in JSON
 
@@ -227,12 +225,6 @@ def batches(texts: Sequence[str], *, max_texts: int, max_tokens: int) -> Iterato
         tokens += estimate
     if batch:
         yield first, batch
-
-
-def backoff(attempt: int) -> float:
-    """Seconds before the next attempt: doubled each time, with jitter so that clients do not retry together."""
-    upper: float = min(MAX_WAIT, FIRST_WAIT * 2 ** (attempt - 1))
-    return upper * random.uniform(0.5, 1.0)
 
 
 def retry_after(headers: httpx2.Headers) -> float | None:

@@ -62,7 +62,7 @@ class AgentEndpoint:
         before, self.truncated = self.usage, False
         ids = CallIds(before.calls)
         self.usage = add_usage(before, Usage(calls=1))
-        async with aclosing(self._client.pieces(call)) as parts:
+        async with aclosing(self._client.parts(call)) as parts:
             async for part in parts:
                 if part.usage is not None:
                     self.usage = add_usage(before, part.usage)

@@ -15,7 +15,7 @@ from openai import AsyncOpenAI, AsyncStream
 from openai.types.chat import ChatCompletionChunk
 from pydantic import SecretStr
 
-from bookwise.adapters.embedders.service import backoff
+from bookwise.adapters.backoff import backoff
 from bookwise.adapters.embedders.service_settings import service_url
 from bookwise.adapters.openai.breaker import Breaker, Outcome
 from bookwise.adapters.openai.failures import (
@@ -84,8 +84,13 @@ class ModelClient:
         require_key(self._key, self.base_url)
         self._breaker = breaker or Breaker(self.timeouts.clock)
         self._endpoint: AsyncOpenAI | None = None
+        self.latency_seconds: float | None = None
 
-    async def pieces(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
+    @property
+    def is_available(self) -> bool:
+        return not self._breaker.is_open
+
+    async def parts(self, call: ModelCall) -> AsyncGenerator[ResponsePart, None]:
         """The response part by part, to its end. Failures are raised as `ModelUnavailable`."""
         if call.deadline <= self.timeouts.clock():
             raise unavailable("timeout", self.host)
@@ -96,7 +101,10 @@ class ModelClient:
         outcome: Outcome = "unknown"
         try:
             async with aclosing(self._attempts(call)) as parts:
+                is_first = True
                 async for part in parts:
+                    if is_first:
+                        self.latency_seconds, is_first = self.timeouts.clock() - since, False
                     yield part
             outcome = "succeeded"
         except ModelUnavailable as error:
@@ -146,7 +154,7 @@ class ModelClient:
             within = self.timeouts.first_chunk
             while not reader.stopped and (chunk := await self._next(stream, within, call)) is not None:
                 within = self.timeouts.next_chunk
-                pending.append(reader.piece(chunk))
+                pending.append(reader.part(chunk))
                 while reader.began and pending:  # a retry must not repeat what came before the first word
                     yield pending.pop(0)
             reader.end()

@@ -30,7 +30,7 @@ class DirectAnswerer:
             options=_options(task),
         )
         usage, truncated = Usage(calls=1), False
-        async with aclosing(self._client.pieces(call)) as parts:
+        async with aclosing(self._client.parts(call)) as parts:
             async for part in parts:
                 usage = part.usage or usage
                 truncated = truncated or part.finish == "limit"
@@ -58,7 +58,7 @@ class ModelRewriter:
             options={"temperature": 0.0},
         )
         text = ""
-        async with aclosing(self._client.pieces(call)) as parts:
+        async with aclosing(self._client.parts(call)) as parts:
             async for part in parts:
                 text += part.text
         standalone = text.strip()

@@ -47,7 +47,7 @@ class ResponseReader:
         self.finish: Finish | None = None
         self.stopped = False  #: at our limit; the rest of the response is not read
 
-    def piece(self, chunk: object) -> ResponsePart:
+    def part(self, chunk: object) -> ResponsePart:
         """The chunk, validated and cut to the remaining size; raises `RetryReason` when it is invalid."""
         part = response_part(chunk)
         if part.size > self._left:

@@ -1,4 +1,4 @@
-"""A data folder → the indexes in it, without opening one."""
+"""The names of indexes, and those in a data folder, without opening one."""
 
 import json
 import re
@@ -8,7 +8,10 @@ IDENTITY_FILE = "bookwise-index.json"
 
 
 def index_name(collection: str, fingerprint: str) -> str:
-    """The folder name of an index: one per collection and embedder, because vectors of two models never mix."""
+    """The name of an index in a folder or on a server.
+
+    There is one per collection and embedder, because vectors of two models never mix.
+    """
     return f"{collection}-{_slug(fingerprint)}"
 
 
@@ -17,10 +20,10 @@ def index_ids(folder: Path) -> dict[str, str]:
     return {path.parent.name: index_id for path in sorted(folder.glob(f"*/{IDENTITY_FILE}")) if (index_id := _id(path))}
 
 
-def collections_of(folder: Path, fingerprint: str) -> dict[str, str]:
-    """The index id of each collection below `folder` that holds vectors of this embedder."""
+def configured_name(name: str, fingerprint: str) -> str:
+    """The collection of an index with vectors of this embedder; empty for an index of another embedder."""
     ending = f"-{_slug(fingerprint)}"
-    return {name.removesuffix(ending): found for name, found in index_ids(folder).items() if name.endswith(ending)}
+    return name.removesuffix(ending) if name.endswith(ending) else ""
 
 
 def _slug(fingerprint: str) -> str:

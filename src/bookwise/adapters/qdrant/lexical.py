@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from bookwise.domain.books import Chunk
 
+# Other values stayed within noise on five sets (docs/benchmarks.md, Retrieval).
 #: BM25's k1: how quickly repeating a term stops adding to the score.
 SATURATION = 1.2
 #: BM25's average document length, in words. A constant, so that a chunk's weights never depend on other chunks.

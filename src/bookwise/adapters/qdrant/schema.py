@@ -4,7 +4,7 @@ import hashlib
 from datetime import datetime
 from typing import Any
 
-from bookwise.domain.books import Audience, Chunk, EmbeddedChunk, Locator
+from bookwise.domain.books import Audience, Chunk, EmbeddedChunk, Locator, Vector
 
 DENSE = "dense"
 WORDS = "words"
@@ -116,6 +116,21 @@ def to_chunk(payload: Payload) -> Chunk:
         created_at=datetime.fromisoformat(payload["created_at"]),
         updated_at=datetime.fromisoformat(payload["updated_at"]),
     )
+
+
+def to_embedded(payload: Payload, vector: Vector) -> EmbeddedChunk:
+    """The chunk behind a payload and its vector."""
+    return EmbeddedChunk(
+        chunk=to_chunk(payload),
+        vector=vector,
+        embedding_model=payload["embedding_model"],
+        embedded_at=datetime.fromisoformat(payload["embedded_at"]),
+    )
+
+
+def by_revision(embedded: EmbeddedChunk) -> tuple[str, int, str]:
+    """The key that sorts chunks by revision and position."""
+    return embedded.chunk.revision, embedded.chunk.index, embedded.chunk.id
 
 
 def _to_locator(payload: Payload) -> Locator:

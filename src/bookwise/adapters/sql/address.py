@@ -9,9 +9,8 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urls
 from bookwise.domain.errors import Misconfigured
 
 _SQLITE = ("sqlite", "sqlite+aiosqlite")
-_POSTGRES = ("postgres", "postgresql", "postgresql+asyncpg")
-# Options of libpq that asyncpg does not support: it would send them to the server as settings.
-_LIBPQ_ONLY = ("channel_binding", "connect_timeout", "gssencmode", "prepared_statement_cache_size")
+_POSTGRES = ("postgres", "postgresql", "postgresql+psycopg", "postgresql+asyncpg")
+_NOT_LIBPQ = ("prepared_statement_cache_size", "statement_cache_size")  # options that only asyncpg knows
 _HOST = r"(\[[^\[\],]+\]|[^:\[\],]*)(:\d+)?"
 _HOSTS = re.compile(f"{_HOST}(,{_HOST})*")
 _FORMS = "Use sqlite:///folder/file.db or postgresql://user:password@host:5432/name."
@@ -23,7 +22,7 @@ class Address:
 
     kind: Literal["sqlite", "postgresql"]
     name: str
-    location: str = field(repr=False)  #: absolute path of the SQLite file, or the URL for asyncpg
+    location: str = field(repr=False)  #: absolute path of the SQLite file, or the URL for libpq
     secret: str = field(repr=False, default="")
 
 
@@ -88,7 +87,7 @@ def _postgres_name(parts: SplitResult, host: str, query: dict[str, str]) -> str:
 
 
 def _postgres_location(parts: SplitResult, query: dict[str, str]) -> str:
-    options = {name: value for name, value in query.items() if name not in _LIBPQ_ONLY}
+    options = {name: value for name, value in query.items() if name not in _NOT_LIBPQ}
     if "ssl" in options:
         options["sslmode"] = options.pop("ssl")
-    return parts._replace(scheme="postgresql", query=urlencode(options)).geturl()
+    return f"postgresql://{parts.netloc}{parts.path}" + (f"?{urlencode(options)}" if options else "")

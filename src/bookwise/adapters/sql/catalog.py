@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
 
 from bookwise.adapters.sql.book_rows import book_from, book_row
-from bookwise.adapters.sql.database import Database
+from bookwise.adapters.sql.database import Database, Insertion
 from bookwise.adapters.sql.rows import lesson_from, lesson_row
 from bookwise.adapters.sql.tables import books, facts, lessons
 from bookwise.domain.books import Book
@@ -53,7 +53,7 @@ class SqlCatalog:
 
     async def register(self, book: Book) -> None:
         with self._change(book.id):
-            await self._database.write(self._register, book)
+            await self._database.write(register_book, book, self._database.insert_into(books), self._index_id)
 
     async def books(self) -> list[Book]:
         rows = await self._database.read(lambda connection: connection.execute(select(books)).all())
@@ -94,18 +94,16 @@ class SqlCatalog:
             return
         _check_unique(records)
         with self._change(*{record.book_id for record in records}):
-            await self._database.write(_activate, records, self._index_id)
+            await self._database.write(activate_lessons, records, self._index_id)
 
     async def withdraw(self, book_id: str, source_files: Sequence[str]) -> None:
         if not source_files:
             return
         with self._change(book_id):
-            await self._database.write(_withdraw, book_id, source_files, self._index_id)
+            await self._database.write(withdraw_lessons, book_id, source_files, self._index_id)
 
     async def mark_ingested(self, book_id: str, mode: IngestionMode, at: datetime) -> None:
-        statement = update(books).where(books.c.id == book_id).values({_LAST_INGESTED[mode]: at})
-        row_count = await self._database.write(lambda connection: connection.execute(statement).rowcount)
-        if not row_count:
+        if not await self._database.write(store_ingest_time, book_id, mode, at):
             raise _book_not_found(book_id)
 
     async def last_ingested(self, book_id: str) -> tuple[datetime | None, datetime | None]:
@@ -140,17 +138,6 @@ class SqlCatalog:
             generation=rows[0].generation if rows else 0,
         )
 
-    def _register(self, connection: Connection, book: Book) -> None:
-        highest = select(facts.c.value).where(facts.c.key == _HIGHEST_REMOVED).scalar_subquery()
-        row = book_row(book)
-        statement = self._database.insert_into(books).values(
-            **row, generation=func.coalesce(highest, 0) + 1, created_at=datetime.now(UTC)
-        )
-        changes = {**row, "generation": books.c.generation + 1}
-        connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=changes))
-        in_other_index = and_(lessons.c.book_id == book.id, lessons.c.index_id != self._index_id)
-        connection.execute(delete(lessons).where(in_other_index))
-
     def _remove(self, connection: Connection, book_id: str) -> None:
         deletion = delete(books).where(books.c.id == book_id).returning(books.c.generation)
         generation = connection.execute(deletion).scalar()
@@ -166,7 +153,19 @@ class SqlCatalog:
         )
 
 
-def _activate(connection: Connection, records: Sequence[LessonRecord], index_id: str) -> None:
+def register_book(connection: Connection, book: Book, insertion: Insertion, index_id: str) -> None:
+    """Creates or updates the book, and forgets its lessons in other indexes."""
+    highest = select(facts.c.value).where(facts.c.key == _HIGHEST_REMOVED).scalar_subquery()
+    row = book_row(book)
+    statement = insertion.values(**row, generation=func.coalesce(highest, 0) + 1, created_at=datetime.now(UTC))
+    changes = {**row, "generation": books.c.generation + 1}
+    connection.execute(statement.on_conflict_do_update(index_elements=["id"], set_=changes))
+    in_other_index = and_(lessons.c.book_id == book.id, lessons.c.index_id != index_id)
+    connection.execute(delete(lessons).where(in_other_index))
+
+
+def activate_lessons(connection: Connection, records: Sequence[LessonRecord], index_id: str) -> None:
+    """Makes these lessons live instead of those with the same source file or lesson id."""
     for book_id in sorted({record.book_id for record in records}):  # sorted, to avoid deadlocks
         if not _increment_generation(connection, book_id):
             raise _book_not_found(book_id)
@@ -183,10 +182,17 @@ def _activate(connection: Connection, records: Sequence[LessonRecord], index_id:
     connection.execute(insert(lessons), [lesson_row(record, index_id=index_id) for record in records])
 
 
-def _withdraw(connection: Connection, book_id: str, source_files: Sequence[str], index_id: str) -> None:
+def withdraw_lessons(connection: Connection, book_id: str, source_files: Sequence[str], index_id: str) -> None:
+    """Removes these lessons from the live ones."""
     if _increment_generation(connection, book_id):
         keys = [{"of_book": book_id, "of_index": index_id, "same_file": file} for file in source_files]
         connection.execute(_DELETE_WITHDRAWN, keys)
+
+
+def store_ingest_time(connection: Connection, book_id: str, mode: IngestionMode, at: datetime) -> bool:
+    """Stores when the book was last ingested in this mode. False if there is no such book."""
+    statement = update(books).where(books.c.id == book_id).values({_LAST_INGESTED[mode]: at})
+    return connection.execute(statement).rowcount > 0
 
 
 def _increment_generation(connection: Connection, book_id: str) -> bool:

@@ -3,7 +3,7 @@
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar, Union
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias, TypeVar, Union
 
 import anyio
 from sqlalchemy import Connection, Table, exc
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
+Insertion: TypeAlias = Union["PostgresInsert", sqlite.Insert]
 
 _ATTEMPTS = 3
 # Small, important tables. Embeddings can be computed again; threads and questions grow with use, and a check reads the
@@ -40,8 +41,16 @@ class Database:
         self.address = address
 
     async def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of `work`. Each of its statements sees one consistent state of the database."""
+        """The result of `work`. Each of its statements sees one consistent state of the database.
+
+        `work` may run twice, if the server has closed the connection in the meantime.
+        """
         with database_errors(self.address):
+            try:
+                return await self.runner.run(lambda connection: work(connection, *args, **kwargs), "read")
+            except exc.DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
             return await self.runner.run(lambda connection: work(connection, *args, **kwargs), "read")
 
     async def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -49,11 +58,14 @@ class Database:
 
         `work` may run up to three times, if the database rolls it back because of a conflict.
         """
+        has_begun = False
 
         def transaction(connection: Connection) -> T:
-            _begin(connection)
+            nonlocal has_begun
+            connection.exec_driver_sql(self.runner.begin)
+            has_begun = True
             result = work(connection, *args, **kwargs)
-            connection.commit()
+            connection.exec_driver_sql("COMMIT")
             return result
 
         attempts = 0
@@ -63,10 +75,11 @@ class Database:
                     return await self.runner.run(transaction, "write")
                 except exc.DBAPIError as error:
                     attempts += 1
-                    if attempts == _ATTEMPTS or not is_retryable(error):
+                    may_repeat = is_retryable(error) if has_begun else error.connection_invalidated
+                    if attempts == _ATTEMPTS or not may_repeat:
                         raise
 
-    def insert_into(self, table: Table) -> Union["PostgresInsert", sqlite.Insert]:
+    def insert_into(self, table: Table) -> Insertion:
         """An INSERT statement that supports ON CONFLICT in the dialect of this database."""
         if self.address.kind == "postgresql":
             from sqlalchemy.dialects.postgresql import insert as postgres_insert  # loads the dialect: 30 ms
@@ -99,13 +112,6 @@ async def _prepare(database: Database, timeouts: DatabaseTimeouts) -> None:
         await _migrate(database)
     elif database.address.kind == "sqlite":
         await database.read(_check_tables, database.address)
-
-
-def _begin(connection: Connection) -> None:
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
-    else:
-        connection.execution_options(isolation_level="READ COMMITTED")
 
 
 async def _migrate(database: Database) -> None:

@@ -32,7 +32,14 @@ class DatabaseTimeouts:
 
 
 class Runner(Protocol):
-    """Runs functions that take a connection without blocking the event loop."""
+    """Runs functions that take a connection without blocking the event loop.
+
+    Connections are in autocommit mode: each statement is a transaction, unless the function sends `begin` first.
+    """
+
+    @property
+    def begin(self) -> str:
+        """The statement that begins a transaction which writes."""
 
     async def run(self, work: Callable[[Connection], T], purpose: Purpose) -> T: ...
 
@@ -43,7 +50,7 @@ def make_runner(address: Address, timeouts: DatabaseTimeouts) -> Runner:
     """A runner that has not connected yet. Errors and logs of its engine never contain parameters."""
     if address.kind == "sqlite":
         return SqliteRunner(address, timeouts)
-    return PostgresRunner(_postgres_engine(address, timeouts))
+    return PostgresRunner(_postgres_engine(address, timeouts), timeouts)
 
 
 class SqliteRunner:
@@ -53,10 +60,12 @@ class SqliteRunner:
     file.
     """
 
+    begin = "BEGIN IMMEDIATE"
+
     def __init__(self, address: Address, timeouts: DatabaseTimeouts) -> None:
         self._engine = create_engine(
             URL.create("sqlite", database=address.location),
-            connect_args={"timeout": timeouts.busy, "isolation_level": None},  # `Database` sends BEGIN itself
+            connect_args={"timeout": timeouts.busy, "isolation_level": None},  # autocommit
             pool_size=_MAX_READERS + 1,
             max_overflow=0,
             hide_parameters=True,
@@ -77,10 +86,19 @@ class SqliteRunner:
 
 
 class PostgresRunner:
-    """Runs transactions on the asynchronous driver."""
+    """Runs transactions on the asynchronous driver, over any connection pooler.
 
-    def __init__(self, engine: "AsyncEngine") -> None:
+    A pooler such as PgBouncer may give each transaction another session of the server. So nothing is set for a session:
+    a transaction carries its own time limits, and no statement is prepared for later.
+    """
+
+    def __init__(self, engine: "AsyncEngine", timeouts: DatabaseTimeouts) -> None:
         self._engine = engine
+        limits = {"statement_timeout": timeouts.statement, "lock_timeout": timeouts.busy}
+        self.begin = "; ".join(
+            ["BEGIN ISOLATION LEVEL READ COMMITTED"]
+            + [f"SET LOCAL {name} = {int(seconds * 1000)}" for name, seconds in limits.items()]
+        )
 
     async def run(self, work: Callable[[Connection], T], purpose: Purpose) -> T:
         # Cancellation waits for a running write, as it does in a thread.
@@ -100,33 +118,11 @@ def _set_pragmas(connection: Any, _record: object) -> None:
 
 
 def _postgres_engine(address: Address, timeouts: DatabaseTimeouts) -> "AsyncEngine":
-    from sqlalchemy.ext.asyncio import create_async_engine  # loads the asyncio extension: 0.08 s, not needed for SQLite
-
     try:
-        import asyncpg  # type: ignore[import-untyped]  # optional package; loads in 0.1 s
+        from bookwise.adapters.sql.postgres_connection import make_engine  # loads psycopg, an optional package: 0.2 s
     except ImportError as error:
         raise Misconfigured(
             "DATABASE_URL is a PostgreSQL address, but the PostgreSQL driver is not installed.",
             advice="Run `pip install 'bookwise[postgres]'`.",
         ) from error
-
-    milliseconds = {"statement_timeout": timeouts.statement, "lock_timeout": timeouts.busy}
-
-    async def connect() -> Any:
-        return await asyncpg.connect(
-            address.location,
-            timeout=timeouts.connect,
-            command_timeout=timeouts.statement + 1,  # the server times out first, with a better message
-            server_settings={name: str(int(limit * 1000)) for name, limit in milliseconds.items()},
-        )
-
-    return create_async_engine(
-        "postgresql+asyncpg://",
-        async_creator=connect,
-        isolation_level="AUTOCOMMIT",  # a single SELECT needs no BEGIN and ROLLBACK
-        pool_size=5,
-        max_overflow=5,
-        pool_timeout=timeouts.pool,
-        pool_pre_ping=True,
-        hide_parameters=True,
-    )
+    return make_engine(address, timeouts)

@@ -1,5 +1,6 @@
 """Driver exceptions → Bookwise errors, without URLs, passwords or parameters."""
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -18,7 +19,8 @@ from bookwise.domain.errors import (
 
 # Prefixes of the SQLite error name or the five-character PostgreSQL state; the first match decides.
 _FULL = ("SQLITE_FULL", "53100")
-_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "40", "55P03", "57014")
+_BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "40", "55P03")
+_SLOW = ("57014",)
 _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "XX001", "XX002", "42P01")  # 42P01: no such table
 _DAMAGED_MESSAGES = ("Could not decode", "no such table")
 _REJECTED = ("28", "3D", "42501", "42704")
@@ -26,6 +28,11 @@ _TOO_LARGE = ("SQLITE_TOOBIG", "22003", "54")
 _UNREACHABLE_SQLITE = ("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_PROTOCOL")
 _UNREACHABLE = (*_UNREACHABLE_SQLITE, "08", "25", "53", "57", "58")
 _RETRY = ("40",)  # serialisation failure, deadlock
+# For a connection that is refused, the driver has no state, only a text. Some refusals end without intervention.
+_REFUSED = re.compile("FATAL:|connection is bad: invalid ")
+_REFUSED_FOR_NOW = re.compile(
+    "starting up|shutting down|recovery|too many|connection slots|no more connections|timeout|login|administrator"
+)
 
 _RESTORE = "Nothing was changed. Restore a backup, or move the file away and ingest the books again."
 
@@ -62,6 +69,8 @@ def _translate(error: Exception, address: Address) -> BookwiseError | None:
         return damage_error(address)
     if isinstance(error, OverflowError):
         return InvalidInput("A number is too large to be stored.", advice="Use a smaller number.")
+    if isinstance(error, TimeoutError):
+        return _slow_error(address)
     if isinstance(error, OSError | exc.TimeoutError):
         return _unreachable_error(address, _error_text(error, address))
     return _translate_state(error, address)
@@ -79,6 +88,8 @@ def _translate_state(error: Exception, address: Address) -> BookwiseError | None
             f"The database {address.name} stayed locked by another process for too long ({reason}).",
             advice="Wait until the other process has finished, then try again.",
         )
+    if state.startswith(_SLOW):
+        return _slow_error(address)
     if state.startswith(_DAMAGED) or reason.startswith(_DAMAGED_MESSAGES):
         return damage_error(address)
     if state.startswith("42P07") or reason.endswith(" already exists"):
@@ -86,7 +97,7 @@ def _translate_state(error: Exception, address: Address) -> BookwiseError | None
             f"The database {address.name} contains tables of another program.",
             advice="Set DATABASE_URL to a separate database for Bookwise.",
         )
-    if state.startswith(_REJECTED) or _is_wrong_url(error):
+    if state.startswith(_REJECTED) or _is_rejected(error):
         return Misconfigured(
             f"The database {address.name} rejected the connection: {reason}.",
             advice="Check user name, password, database name and options in DATABASE_URL.",
@@ -110,9 +121,20 @@ def _unreachable_error(address: Address, reason: str) -> StoreUnavailable:
     )
 
 
-def _is_wrong_url(error: Exception) -> bool:
-    """Whether the driver, not the server, rejected an option. It raises a ValueError in that case."""
-    return isinstance(error, exc.InterfaceError) and isinstance(getattr(error.orig, "__cause__", None), ValueError)
+def _slow_error(address: Address) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"The database {address.name} did not respond in time.",
+        advice="Try again later. If this happens often, check the load of the database server.",
+    )
+
+
+def _is_rejected(error: Exception) -> bool:
+    """Whether the driver rejected the URL, or the server the user, the password, the database or an option."""
+    if _state(error) or not isinstance(error, exc.ProgrammingError | exc.OperationalError):
+        return False
+    text = str(error.orig)
+    is_refused = isinstance(error, exc.ProgrammingError) or _REFUSED.search(text) is not None
+    return is_refused and not _REFUSED_FOR_NOW.search(text)
 
 
 def _is_connection_lost(error: Exception) -> bool:
@@ -127,8 +149,6 @@ def _state(error: Exception) -> str:
 
 
 def _error_text(error: Exception, address: Address) -> str:
-    if isinstance(error, TimeoutError):
-        return "timed out"
     if isinstance(error, exc.TimeoutError):
         return "all connections are in use"
     text = str(getattr(error, "orig", None) or error).partition("\n")[0].strip().rstrip(".")

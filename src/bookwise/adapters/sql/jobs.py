@@ -13,7 +13,7 @@ from bookwise.adapters.sql.tables import COUNTERS, job_outcomes, jobs
 from bookwise.domain.errors import Conflict, InvalidInput, JobAlreadyRunning
 from bookwise.domain.jobs import IngestionJob, IngestionMode, JobStatus, LessonOutcome, job_not_found
 
-_ACTIVE: tuple[JobStatus, ...] = ("queued", "running")
+ACTIVE: tuple[JobStatus, ...] = ("queued", "running")
 _MAX_ID = 2**31 - 1
 _INTERRUPTED = "Interrupted: the process that ran this job has stopped. Start the ingestion again to continue."
 
@@ -38,7 +38,7 @@ class SqlJobs:
         try:
             return await self._database.write(lambda c: job_from(c.execute(statement).one()))
         except IntegrityError as error:
-            raise await self._busy_error(book_id) from error
+            raise await busy_error(self._database, book_id) from error
 
     async def start(self, job_id: int) -> IngestionJob:
         change = update(jobs).values(status="running", started_at=self._clock())
@@ -51,16 +51,16 @@ class SqlJobs:
     async def finish(self, job: IngestionJob) -> IngestionJob:
         _check_counters(job)
         _check_totals(job)
-        end = _end_time(job.completed_at or self._clock())
+        end = end_time(job.completed_at or self._clock())
         change = update(jobs).values(**job_counters(job), status="completed", completed_at=end)
         return await self._database.write(_move, job.job_id, change, before=("running",))
 
     async def fail(self, job_id: int, error_message: str) -> IngestionJob:
         change = self._failure(error_message)
-        return await self._database.write(_move, job_id, change, before=_ACTIVE)
+        return await self._database.write(_move, job_id, change, before=ACTIVE)
 
     async def job(self, job_id: int) -> IngestionJob:
-        return await self._database.read(_read_job, job_id)
+        return await self._database.read(read_job, job_id)
 
     async def jobs(self, book_id: str | None = None, *, limit: int = 20) -> list[IngestionJob]:
         if limit < 1:
@@ -82,7 +82,7 @@ class SqlJobs:
         return await self._database.read(lambda connection: list(map(job_from, connection.execute(query))))
 
     def _is_orphaned(self) -> ColumnElement[bool]:
-        return and_(jobs.c.status.in_(_ACTIVE), jobs.c.holder == self._holder)
+        return and_(jobs.c.status.in_(ACTIVE), jobs.c.holder == self._holder)
 
     async def interrupt_running(self) -> int:
         is_orphaned = self._is_orphaned()
@@ -93,17 +93,19 @@ class SqlJobs:
         return await self._database.write(lambda connection: connection.execute(change).rowcount)
 
     def _failure(self, error_message: str) -> Update:
-        end = _end_time(self._clock())
+        end = end_time(self._clock())
         return update(jobs).values(status="failed", error_message=error_message, completed_at=end)
 
-    async def _busy_error(self, book_id: str) -> JobAlreadyRunning:
-        query = select(jobs.c.job_id).where(jobs.c.book_id == book_id, jobs.c.status.in_(_ACTIVE))
-        other = await self._database.read(lambda connection: connection.execute(query).scalar())
-        name = "another job" if other is None else f"job {other}"
-        return JobAlreadyRunning(
-            f"The book {book_id!r} is already being ingested by {name}.",
-            advice="Wait until that job has finished, then try again.",
-        )
+
+async def busy_error(database: Database, book_id: str) -> JobAlreadyRunning:
+    """The error for a book with an open job, which it names."""
+    query = select(jobs.c.job_id).where(jobs.c.book_id == book_id, jobs.c.status.in_(ACTIVE))
+    other = await database.read(lambda connection: connection.execute(query).scalar())
+    name = "another job" if other is None else f"job {other}"
+    return JobAlreadyRunning(
+        f"The book {book_id!r} is already being ingested by {name}.",
+        advice="Wait until that job has finished, then try again.",
+    )
 
 
 def _move(connection: Connection, job_id: int, change: Update, *, before: tuple[JobStatus, ...]) -> IngestionJob:
@@ -111,7 +113,7 @@ def _move(connection: Connection, job_id: int, change: Update, *, before: tuple[
     statement = change.where(jobs.c.job_id == job_id, jobs.c.status.in_(before)).returning(jobs)
     row = connection.execute(statement).first()
     if row is None:
-        job = _read_job(connection, job_id)
+        job = read_job(connection, job_id)
         raise Conflict(
             f"Job {job_id} is {job.status}. This change requires a job that is {' or '.join(before)}.",
             advice="Read the job again: another process has changed its status.",
@@ -132,7 +134,7 @@ def _progress(connection: Connection, job: IngestionJob, outcomes: Sequence[Less
         connection.execute(insert(job_outcomes), [outcome_row(job.job_id, outcome) for outcome in outcomes])
 
 
-def _read_job(connection: Connection, job_id: int) -> IngestionJob:
+def read_job(connection: Connection, job_id: int) -> IngestionJob:
     _check_id(job_id)
     row = connection.execute(select(jobs).where(jobs.c.job_id == job_id)).first()
     if row is None:
@@ -141,12 +143,12 @@ def _read_job(connection: Connection, job_id: int) -> IngestionJob:
 
 
 def _read_outcomes(connection: Connection, job_id: int) -> list[LessonOutcome]:
-    _read_job(connection, job_id)
+    read_job(connection, job_id)
     query = select(job_outcomes).where(job_outcomes.c.job_id == job_id).order_by(job_outcomes.c.outcome_id)
     return [outcome_from(row) for row in connection.execute(query)]
 
 
-def _end_time(at: datetime) -> ColumnElement[Any]:
+def end_time(at: datetime) -> ColumnElement[Any]:
     """The end of a job, never before its start, even if the wall clock was set back in between."""
     end = literal(at, jobs.c.completed_at.type)
     return case((jobs.c.started_at > end, jobs.c.started_at), else_=end)

@@ -47,7 +47,7 @@ class SqlJournal:
         rating = {"thumb": thumb, "comment": comment, "rated_at": self._clock()}
         return await self._database.write(_rate, normal_id, owner, rating)
 
-    async def asked(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[AskedQuestion]:
+    async def questions(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[AskedQuestion]:
         if limit < 1:
             raise InvalidInput(f"limit is {limit}; it must be 1 or more.", advice="Use a larger limit.")
         query = select(asked_questions).where(asked_questions.c.book_id == book_id, asked_questions.c.asked_at >= since)

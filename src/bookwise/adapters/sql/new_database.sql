@@ -56,7 +56,7 @@ CREATE TABLE jobs (
 	queued_at TEXT NOT NULL,
 	started_at TEXT,
 	completed_at TEXT,
-	error_message TEXT, attempt INTEGER DEFAULT 1 NOT NULL,
+	error_message TEXT, attempt INTEGER DEFAULT 1 NOT NULL, pull BOOLEAN DEFAULT 0 NOT NULL, repeat BOOLEAN DEFAULT 0 NOT NULL,
 	CONSTRAINT ck_jobs_ck_jobs_counters CHECK (total_files >= 0 AND files_processed >= 0 AND files_skipped >= 0 AND files_failed >= 0 AND files_withdrawn >= 0 AND chunks_created >= 0 AND chunks_deleted >= 0),
 	CONSTRAINT ck_jobs_ck_jobs_completed_at CHECK ((completed_at IS NULL) = (status IN ('queued', 'running'))),
 	CONSTRAINT ck_jobs_ck_jobs_files CHECK (status <> 'completed' OR files_processed + files_skipped = total_files)
@@ -159,4 +159,36 @@ CREATE TABLE kept_responses (
 );
 CREATE INDEX ix_kept_responses_claimed_at ON kept_responses (claimed_at);
 CREATE UNIQUE INDEX uq_api_keys_previous_hash ON api_keys (previous_hash);
-INSERT INTO alembic_version VALUES ('0004')
+CREATE TABLE webhook_deliveries (
+	delivery_id TEXT NOT NULL,
+	claimed_at TEXT NOT NULL,
+	handled_at TEXT,
+	CONSTRAINT pk_webhook_deliveries PRIMARY KEY (delivery_id)
+);
+CREATE INDEX ix_webhook_deliveries_claimed_at ON webhook_deliveries (claimed_at);
+CREATE TABLE job_plans (
+	job_id INTEGER NOT NULL,
+	"plan" TEXT NOT NULL,
+	CONSTRAINT pk_job_plans PRIMARY KEY (job_id),
+	CONSTRAINT fk_job_plans_job_id FOREIGN KEY(job_id) REFERENCES jobs (job_id) ON DELETE CASCADE
+);
+CREATE TABLE job_steps (
+	step_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT,
+	job_id INTEGER NOT NULL,
+	kind TEXT NOT NULL,
+	number INTEGER DEFAULT 0 NOT NULL,
+	token INTEGER DEFAULT 0 NOT NULL,
+	failures INTEGER DEFAULT 0 NOT NULL,
+	claimed_until TEXT,
+	CONSTRAINT fk_job_steps_job_id FOREIGN KEY(job_id) REFERENCES jobs (job_id) ON DELETE CASCADE
+);
+CREATE INDEX ix_job_steps_job_id ON job_steps (job_id);
+CREATE TABLE job_lessons (
+	step_id INTEGER NOT NULL,
+	number INTEGER NOT NULL,
+	file TEXT NOT NULL,
+	content BLOB NOT NULL,
+	CONSTRAINT pk_job_lessons PRIMARY KEY (step_id, number),
+	CONSTRAINT fk_job_lessons_step_id FOREIGN KEY(step_id) REFERENCES job_steps (step_id) ON DELETE CASCADE
+);
+INSERT INTO alembic_version VALUES ('0006')

@@ -1,17 +1,21 @@
 """Lessons, jobs, outcomes, threads and messages ↔ table rows."""
 
 import json
+import zlib
 from collections.abc import Sequence
+from dataclasses import asdict
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 from sqlalchemy import Row
 
+from bookwise.adapters.sql.book_rows import book_from, book_row
 from bookwise.adapters.sql.column_types import UnreadableValue, escape_text
 from bookwise.adapters.sql.tables import COUNTERS
-from bookwise.domain.books import LessonPosition
+from bookwise.domain.books import Audience, LessonFile, LessonPosition
 from bookwise.domain.errors import InvalidInput
-from bookwise.domain.jobs import IngestionJob, LessonOutcome, LessonRecord
+from bookwise.domain.jobs import IngestionJob, JobPlan, LessonOutcome, LessonRecord, PlannedLesson
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, Thread, ThreadMessage
 
 StoredMessage: TypeAlias = dict[str, Any]
@@ -59,8 +63,35 @@ def job_counters(job: IngestionJob) -> dict[str, int]:
 
 def job_from(row: Row[Any]) -> IngestionJob:
     columns = dict(row._mapping)
-    del columns["holder"]  # used only inside the store
+    for name in ("holder", "pull", "repeat"):  # used only inside the stores
+        del columns[name]
     return IngestionJob(**columns)
+
+
+def planned_row(number: int, lesson: PlannedLesson) -> dict[str, Any]:
+    return {"number": number, "file": asdict(lesson.file), "content": zlib.compress(lesson.content, 1)}
+
+
+def planned_from(row: Row[Any]) -> PlannedLesson:
+    file = dict(row.file)
+    position, audience = LessonPosition(**file.pop("position")), Audience(**file.pop("audience"))
+    breadcrumb = tuple(file.pop("breadcrumb"))
+    return PlannedLesson(
+        file=LessonFile(**file, position=position, audience=audience, breadcrumb=breadcrumb),
+        content=zlib.decompress(row.content),
+    )
+
+
+def plan_row(plan: JobPlan) -> dict[str, Any]:
+    return {"book": book_row(plan.book), "withdraw": plan.withdraw, "max_file_bytes": plan.max_file_bytes}
+
+
+def plan_from(column: dict[str, Any]) -> JobPlan:
+    return JobPlan(
+        book=book_from(SimpleNamespace(**column["book"])),
+        withdraw=tuple(column["withdraw"]),
+        max_file_bytes=column["max_file_bytes"],
+    )
 
 
 def outcome_row(job_id: int, outcome: LessonOutcome) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from sqlalchemy import (
     BigInteger,
+    Boolean,
     CheckConstraint,
     Column,
     ForeignKey,
@@ -12,6 +13,7 @@ from sqlalchemy import (
     Table,
     UniqueConstraint,
     Uuid,
+    false,
     text,
 )
 
@@ -94,6 +96,8 @@ jobs = Table(
     Column(
         "attempt", Integer, nullable=False, server_default=text("1")
     ),  # increases each time an interrupted job is queued again
+    Column("pull", Boolean, nullable=False, server_default=false()),  # update the source to the head of its branch
+    Column("repeat", Boolean, nullable=False, server_default=false()),  # ingest the book again after this job
     CheckConstraint(" AND ".join(f"{name} >= 0" for name in COUNTERS), name="counters"),
     CheckConstraint("(completed_at IS NULL) = (status IN ('queued', 'running'))", name="completed_at"),
     CheckConstraint("status <> 'completed' OR files_processed + files_skipped = total_files", name="files"),
@@ -115,6 +119,37 @@ job_outcomes = Table(
     Column("reason", EscapedText, nullable=False),
     Column("message", EscapedText, nullable=False),
     Index("ix_job_outcomes_job_id", "job_id", "outcome_id"),
+)
+
+# The next three tables hold the open jobs that workers share. Their rows are deleted as the work is done.
+job_plans = Table(
+    "job_plans",
+    metadata,
+    Column("job_id", Integer, ForeignKey("jobs.job_id", ondelete="CASCADE"), primary_key=True, autoincrement=False),
+    Column("plan", JsonColumn, nullable=False),
+)
+
+job_steps = Table(
+    "job_steps",
+    metadata,
+    Column("step_id", Integer, primary_key=True),
+    Column("job_id", Integer, ForeignKey("jobs.job_id", ondelete="CASCADE"), nullable=False),
+    Column("kind", ExactText, nullable=False),
+    Column("number", Integer, nullable=False, server_default=text("0")),  # of a batch; lower ones are run first
+    Column("token", Integer, nullable=False, server_default=text("0")),  # number of claims; only the newest may commit
+    Column("failures", Integer, nullable=False, server_default=text("0")),  # claims that have not ended well
+    Column("claimed_until", UtcDateTime),  # end of the lease
+    Index("ix_job_steps_job_id", "job_id"),
+    sqlite_autoincrement=True,
+)
+
+job_lessons = Table(
+    "job_lessons",
+    metadata,
+    Column("step_id", Integer, ForeignKey("job_steps.step_id", ondelete="CASCADE"), primary_key=True),
+    Column("number", Integer, primary_key=True, autoincrement=False),
+    Column("file", JsonColumn, nullable=False),
+    Column("content", LargeBinary, nullable=False),  # compressed
 )
 
 embeddings = Table(
@@ -220,3 +255,15 @@ kept_responses = Table(
     Column("body", LargeBinary),
     Index("ix_kept_responses_claimed_at", "claimed_at"),
 )
+
+webhook_deliveries = Table(
+    "webhook_deliveries",
+    metadata,
+    Column("delivery_id", ExactText, primary_key=True),
+    Column("claimed_at", UtcDateTime, nullable=False),
+    Column("handled_at", UtcDateTime),  # NULL while a process handles it, or if that process has died
+    Index("ix_webhook_deliveries_claimed_at", "claimed_at"),
+)
+
+POSTGRES_ONLY = ("rate_counts", "stream_leases")
+"""Tables that only functions in the database use: see migration 0005 and rate_limits.py."""

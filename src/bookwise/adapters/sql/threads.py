@@ -245,10 +245,8 @@ def _newest_archived(connection: Connection, row: Row[Any], limit: int) -> list[
 
 def _use_one_snapshot(connection: Connection) -> None:
     """Makes the following reads see one state, so that a message being archived is read exactly once."""
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql("BEGIN")
-    else:
-        connection.execution_options(isolation_level="REPEATABLE READ")
+    isolation = "" if connection.dialect.name == "sqlite" else " ISOLATION LEVEL REPEATABLE READ READ ONLY"
+    connection.exec_driver_sql(f"BEGIN{isolation}")
 
 
 def _lock_row(connection: Connection, key: _ThreadKey) -> Row[Any]:

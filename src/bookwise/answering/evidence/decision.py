@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from bookwise.answering.evidence.ambiguity import choices
 from bookwise.answering.evidence.answerability import BEST_WEIGHT, AnswerSignals, answerability, ceiling
 from bookwise.answering.evidence.confidence import confidence_of
+from bookwise.answering.evidence.language import is_in_other_language
 from bookwise.domain.answers import Evidence, Passage, Question, RefusalReason
-from bookwise.domain.books import Calibration, Vector
+from bookwise.domain.books import Book, Calibration, Vector
 from bookwise.domain.search import Timings
 
 NEAREST_MAX = 3  #: lessons a refusal names
@@ -59,6 +60,19 @@ def decide(question: Question, findings: Findings) -> Decision:
     if options := choices(evidence.question, relevant):
         return Decision(evidence=evidence, refusal="ambiguous", nearest=options)
     return Decision(evidence=evidence, refusal=None, nearest=nearest)
+
+
+def for_reader(decision: Decision, text: str, book: Book, *, only_quotes: bool) -> Decision:
+    """Returns the decision for the reader who wrote this text.
+
+    A question in another language than the book's is refused, unless a model is there that can answer it: a quote would
+    be no answer to its reader. Any other refusal names only lessons that are near.
+    """
+    if (only_quotes or decision.refusal) and is_in_other_language(text, book, decision.nearest):
+        return replace(decision, refusal="other-language")
+    if decision.refusal is None:
+        return decision
+    return replace(decision, nearest=tuple(passage for passage in decision.nearest if passage.score >= NEAR))
 
 
 def nothing_found(query: str) -> Decision:

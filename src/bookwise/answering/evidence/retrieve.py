@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from bookwise.answering.evidence.answerability import (
     AnswerSignals,
@@ -24,6 +25,7 @@ from bookwise.answering.relevance.sections import (
 from bookwise.domain.answers import Evidence, Passage, Question
 from bookwise.domain.books import Vector
 from bookwise.domain.search import Filter, Hit, SearchQuery, SearchResult
+from bookwise.retrieval.concurrency import concurrently
 from bookwise.retrieval.search import SearchKit, search
 from bookwise.retrieval.sections import section_text
 from bookwise.text.question_parts import focus
@@ -64,9 +66,9 @@ class EvidenceSearch:
         if len(query.strip()) < QUERY_MIN:
             return nothing_found(query)
         findings, decision = await self._judged(query)
-        if (asked := focus(query)) != query:
-            # what a reader tells around a question can name its subject or only distract from it
-            others = await self._judged(asked)
+        if (core := focus(query)) != query:
+            # the story around a question can name its subject or only distract from it
+            others = await self._judged(core)
             if others[1].evidence.confidence.average > decision.evidence.confidence.average:
                 findings, decision = others
         if decision.refusal is None:
@@ -116,14 +118,19 @@ class EvidenceSearch:
         """Returns the hits, and the words of the question that occur nowhere in the book. If the book spells such a
         word differently, searches once more with its spelling."""
         top_k = max(self.question.top_k, LEAST_PASSAGES)
-        result = await self._search(query, top_k)
-        unknown_words = await self._unknown_words(query)
+        result, unknown_words = await self._search_and_check_words(query, top_k)
         if not unknown_words:
             return result, unknown_words
         corrected = correct_spelling(query, unknown_words, (hit.chunk.text for hit in result.hits))
         if corrected == query:
             return result, unknown_words
-        return await self._search(corrected, top_k), await self._unknown_words(corrected)
+        return await self._search_and_check_words(corrected, top_k)
+
+    async def _search_and_check_words(self, query: str, top_k: int) -> tuple[SearchResult, frozenset[str]]:
+        result, unknown_words = await concurrently(
+            partial(self._search, query, top_k), partial(self._unknown_words, query)
+        )
+        return result, unknown_words
 
     async def _unknown_words(self, query: str) -> frozenset[str]:
         return await self.kit.index.unknown(self.question.book_id, question_terms(query))

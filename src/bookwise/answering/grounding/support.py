@@ -12,7 +12,7 @@ from bookwise.text.sentences import Unit, units
 from bookwise.text.words import content_words, is_content_word, is_negated, stem, words
 
 # All values were chosen with `benchmarks.grounding` (docs/benchmarks.md, Grounding; docs/decisions/0008).
-CARRIED = 0.5  #: least support of a supported sentence
+LEAST_SUPPORT = 0.5  #: least support of a supported sentence
 GROUNDED = 0.6  #: least share of supported sentences in a grounded answer
 DOUBT_FACTOR = 0.5  #: for a number or name that no passage contains, or a negation the passages do not share
 _WINDOW = 50  #: consecutive words of a passage that may support a sentence together
@@ -54,7 +54,7 @@ class _SupportText:
 
 def supported(sentence: str, passages: Sequence[Passage]) -> bool:
     """Returns whether the passages support the sentence."""
-    return support(sentence, passages) >= CARRIED
+    return support(sentence, passages) >= LEAST_SUPPORT
 
 
 def support(sentence: str, passages: Sequence[Passage]) -> float:

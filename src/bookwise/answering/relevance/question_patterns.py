@@ -1,4 +1,4 @@
-"""The patterns that tell what a question asks for. Each is searched for in the sentences that ask, whatever their case.
+"""The patterns that show what a question asks for. Each is searched for in the sentences that ask, whatever their case.
 
 General rules of English, none made for a single question; compared with the readers' questions and with samples of the
 other sets (docs/benchmarks.md, Readers). No pattern repeats a repetition, so the longest question takes milliseconds.

@@ -12,8 +12,8 @@ from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.access import Caller
 from bookwise.domain.books import Book
 from bookwise.domain.errors import NotFound
-from bookwise.library import book_for as select_book_and_module
 from bookwise.operations.books import RemoveBook
+from bookwise.retrieval.select_book import select_book
 from bookwise.schemas.wire import EXAMPLE_BOOK_ID, EXAMPLE_TIME, Shape, UtcTime, examples
 
 router = APIRouter(tags=["books"], route_class=StrictRoute)
@@ -109,6 +109,6 @@ async def book_for(caller: Caller, book_id: str | None, state: ServiceState, *, 
     Raises `InvalidInput` when the book has no such module.
     """
     try:
-        return await select_book_and_module(visible(state, caller), book_id, module)
+        return await select_book(visible(state, caller), book_id, module)
     except NotFound as error:
         raise NotFound(error.message, advice="GET /books lists the books.") from None

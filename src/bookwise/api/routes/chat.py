@@ -10,7 +10,7 @@ from bookwise.answering.ask import final
 from bookwise.answering.converse import converse
 from bookwise.api.answer_log import ChatTurn, log_answer
 from bookwise.api.auth.access import Reader
-from bookwise.api.auth.rate_limit import limiter_of
+from bookwise.api.auth.rate_limit import rate_limits_of
 from bookwise.api.idempotency import IdempotentRoute
 from bookwise.api.problems import documented
 from bookwise.api.routes.books import book_for
@@ -92,10 +92,9 @@ def _stream(request: Request, caller: Caller, body: ChatRequest) -> EventStream:
     async def frames() -> AsyncGenerator[Frame]:
         events = _conversation(body, answer_id, caller, state)
         answer = answer_frames(events, session_id, answer_id=answer_id)
-        with limiter_of(request).stream(caller):
-            async with aclosing(answer):
-                async for frame in answer:
-                    yield frame
+        async with rate_limits_of(request).stream(caller), aclosing(answer):
+            async for frame in answer:
+                yield frame
 
     return EventStream(
         frames(),

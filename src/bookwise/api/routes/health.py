@@ -1,8 +1,8 @@
-"""GET /health, GET /info, GET /metrics: the state of the service, its configuration and its figures."""
+"""GET /health…, GET /info, GET /metrics: the state of the service, its configuration and its figures."""
 
 from collections.abc import Awaitable, Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 from fastapi import APIRouter, Request, Response
@@ -15,7 +15,9 @@ from bookwise.api.routes.books import visible
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.answers import QUESTION_MAX, EngineName
 from bookwise.domain.errors import BookwiseError
+from bookwise.ports import ModelStatus
 from bookwise.schemas.wire import Shape, examples
+from bookwise.settings import Settings
 
 router = APIRouter(tags=["service"])
 
@@ -25,24 +27,44 @@ FRESH_SECONDS_REMOTE = 300.0  #: for checks that cost money
 ABSENT_CHUNK_ID = "00000000-0000-5000-8000-000000000000"
 
 Check = Callable[[], Awaitable[object]]
+IndexKind = Literal["embedded", "qdrant-server"]
 
 
-HEALTHY_EXAMPLE: dict[str, Any] = {"ok": True, "latency_ms": 0.4, "code": None}
+HEALTHY_EXAMPLE: dict[str, Any] = {"ok": True, "latency_ms": 0.4, "code": None, "kind": None, "required": True}
+CIRCUIT_OPEN = "circuit-open"  #: code of a language model to which no requests are sent, because too many have failed
 
 
 class Dependency(Shape):
-    """The state of one dependency of the service."""
+    """The state of one dependency of the service. Without a required one, the service is not ready."""
 
     ok: bool
-    latency_ms: float
+    latency_ms: float | None  #: None for a language model that was not called yet
     code: str | None = None
+    kind: str | None = None
+    required: bool = True
+
+
+class LiveResponse(Shape):
+    """The process responds."""
+
+    model_config = examples({"live": True})
+
+    live: bool
 
 
 class HealthResponse(Shape):
-    """`live`: the process responds. `ready`: so do all its dependencies."""
+    """`live`: the process responds. `ready`: so do all required dependencies, and the service is not stopping."""
 
     model_config = examples(
-        {"live": True, "ready": True, "dependencies": dict.fromkeys(("database", "index", "embedder"), HEALTHY_EXAMPLE)}
+        {
+            "live": True,
+            "ready": True,
+            "dependencies": {
+                "database": HEALTHY_EXAMPLE,
+                "index": HEALTHY_EXAMPLE | {"kind": "qdrant-server"},
+                "embedder": HEALTHY_EXAMPLE,
+            },
+        }
     )
 
     live: bool
@@ -56,6 +78,13 @@ class Models(Shape):
     embedder: str
     embedder_size: int
     language_model: str | None
+
+
+class IndexInfo(Shape):
+    """Where the chunks are: `embedded` in the data folder, or on a `qdrant-server`."""
+
+    kind: IndexKind
+    collection: str
 
 
 class Counts(Shape):
@@ -76,6 +105,7 @@ class InfoResponse(Shape):
             "engine": "direct",
             "engines": ["extractive", "direct", "agent"],
             "models": {"embedder": "all-MiniLM-L6-v2", "embedder_size": 384, "language_model": "gpt-4o-mini"},
+            "index": {"kind": "embedded", "collection": "textbook_chunks"},
             "counts": {"books": 1, "lessons": 29, "chunks": 214},
             "question_max_characters": 1000,
             "body_limit_bytes": 65536,
@@ -87,6 +117,7 @@ class InfoResponse(Shape):
     engine: EngineName
     engines: tuple[EngineName, ...]
     models: Models
+    index: IndexInfo
     counts: Counts
     question_max_characters: int
     body_limit_bytes: int
@@ -98,28 +129,36 @@ class HealthChecks:
     def __init__(self, state: ServiceState) -> None:
         app = state.app
         remote = not app.embedder.facts.local
+        self._model = state.kit.model
         self._checks: dict[str, tuple[Check, float]] = {
-            "database": (app.catalog.books, FRESH_SECONDS),
+            "database": (app.keys.any_ever, FRESH_SECONDS),
             "index": (lambda: app.index.chunk(None, ABSENT_CHUNK_ID), FRESH_SECONDS),
             "embedder": (lambda: app.embedder.embed_query("health"), FRESH_SECONDS_REMOTE if remote else FRESH_SECONDS),
         }
+        self._kinds = {"index": index_kind(state.settings)}
         self._results: dict[str, tuple[Dependency, float]] = {}
         self._lock = anyio.Lock()
 
     async def dependencies(self) -> dict[str, Dependency]:
-        async with self._lock:
-            return {name: await self._dependency(name) for name in self._checks}
+        async with self._lock, anyio.create_task_group() as checks:
+            for name in self._checks:
+                checks.start_soon(self._refresh, name)
+        results = {name: self._results[name][0] for name in self._checks}
+        return results | ({} if self._model is None else {"model": _model_dependency(self._model)})
 
-    async def _dependency(self, name: str) -> Dependency:
+    async def _refresh(self, name: str) -> None:
         check, fresh = self._checks[name]
         result, at = self._results.get(name, (None, 0.0))
         if result is None or not result.ok or anyio.current_time() > at + fresh:
-            result = await _run_check(check)
+            result = await _run_check(check, self._kinds.get(name))
             self._results[name] = (result, anyio.current_time())
-        return result
 
 
-async def _run_check(check: Check) -> Dependency:
+def index_kind(settings: Settings) -> IndexKind:
+    return "embedded" if settings.qdrant_url is None else "qdrant-server"
+
+
+async def _run_check(check: Check, kind: str | None) -> Dependency:
     start, code = perf_counter(), "timeout"
     with anyio.move_on_after(CHECK_SECONDS):
         try:
@@ -127,11 +166,23 @@ async def _run_check(check: Check) -> Dependency:
             code = ""
         except BookwiseError as error:
             code = error.code
-    return Dependency(ok=not code, latency_ms=round((perf_counter() - start) * 1e3, 2), code=code or None)
+    latency = round((perf_counter() - start) * 1e3, 2)
+    return Dependency(ok=not code, latency_ms=latency, code=code or None, kind=kind)
+
+
+def _model_dependency(model: ModelStatus) -> Dependency:
+    """From the calls so far: a check of its own would cost money. Without the model, answers quote the book."""
+    seconds = model.latency_seconds
+    return Dependency(
+        ok=model.is_available,
+        latency_ms=None if seconds is None else round(seconds * 1e3, 2),
+        code=None if model.is_available else CIRCUIT_OPEN,
+        required=False,
+    )
 
 
 UNHEALTHY: dict[int | str, dict[str, Any]] = {
-    503: {"model": HealthResponse, "description": "A dependency does not respond."}
+    503: {"model": HealthResponse, "description": "A dependency does not respond, or the service starts or stops."}
 }
 METRIC_EXAMPLE = 'bookwise_answers_total{engine="extractive",outcome="answered"} 3.0\n'
 METRICS: dict[int | str, dict[str, Any]] = {
@@ -142,12 +193,21 @@ METRICS: dict[int | str, dict[str, Any]] = {
 }
 
 
+@router.get("/health/live", summary="Check that the process runs", responses=ANYWHERE)
+async def live() -> LiveResponse:
+    """Returns 200 as long as the process responds, also when a dependency does not. Needs no key."""
+    return LiveResponse(live=True)
+
+
+@router.get("/health/ready", summary="Check that the service can answer", responses=ANYWHERE | UNHEALTHY)
 @router.get("/health", summary="Check the service", responses=ANYWHERE | UNHEALTHY)
 async def health(request: Request, response: Response) -> HealthResponse:
-    """Returns 200 when all dependencies respond, else 503. Needs no key."""
+    """Returns 200 when the service is ready, else 503, with the state of each dependency. Needs no key."""
     checks: HealthChecks = request.app.state.health_checks
     dependencies = await checks.dependencies()
-    ready = all(dependency.ok for dependency in dependencies.values()) and not state_of(request).stopping.is_set()
+    state = state_of(request)
+    is_stopping = state.draining or state.stopping.is_set()
+    ready = not is_stopping and all(found.ok for found in dependencies.values() if found.required)
     response.status_code = 200 if ready else 503
     return HealthResponse(live=True, ready=ready, dependencies=dependencies)
 
@@ -167,6 +227,7 @@ async def info(request: Request, caller: Reader) -> InfoResponse:
             embedder_size=facts.size,
             language_model=settings.openai_model if "direct" in state.kit.engines else None,
         ),
+        index=IndexInfo(kind=index_kind(settings), collection=settings.qdrant_collection_name),
         counts=await _counts(state, [book.id for book in await visible(state, caller).books()]),
         question_max_characters=QUESTION_MAX,
         body_limit_bytes=settings.body_limit_bytes,

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
+import anyio
 import anyio.to_thread
 from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
@@ -13,13 +14,13 @@ from pydantic import BaseModel, Field, StringConstraints, ValidationError
 from bookwise.api.auth.access import Admin, require_book
 from bookwise.api.hidden_paths import hide_paths
 from bookwise.api.idempotency import IdempotentRoute
-from bookwise.api.job_runner import Difference
 from bookwise.api.problems import documented
 from bookwise.api.request_body import LARGE_BYTES, read_large_body
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import Caller
-from bookwise.domain.errors import InvalidInput, NotFound, Unauthenticated
+from bookwise.domain.errors import BadSource, InvalidInput, NotFound, SourceNotFound, Unauthenticated
 from bookwise.domain.jobs import IngestionJob, IngestionMode, job_not_found
+from bookwise.operations.sources import Difference, preview_changes
 from bookwise.retrieval.select_book import select_book
 from bookwise.schemas.books import EXAMPLE_FILE, JOB_EXAMPLE, OUTCOME_EXAMPLE, IngestionJobReport, LessonReport
 from bookwise.schemas.wire import EXAMPLE_BOOK_ID, Shape, examples
@@ -213,7 +214,13 @@ async def changes(
 ) -> ChangesResponse:
     """Returns the lessons that an ingest would add, replace or remove now."""
     require_book(caller, book_id)
-    return ChangesResponse.of(book_id, await state_of(request).runner.changes(book_id))
+    app = state_of(request).app
+    try:
+        return ChangesResponse.of(book_id, await preview_changes(book_id, app))
+    except (BadSource, SourceNotFound) as error:
+        source = (await app.catalog.book(book_id)).source
+        message, advice = hide_paths(error.message, source), hide_paths(error.advice, source)
+        raise type(error)(message, advice=advice) from error
 
 
 @webhook_router.post(
@@ -245,15 +252,17 @@ async def github_webhook(
 
 
 async def _delivered(delivery_id: str, book_id: str, state: ServiceState, response: Response) -> WebhookReceipt:
-    deliveries = state.runner.deliveries
-    if not deliveries.is_new(delivery_id):
+    deliveries = state.app.deliveries
+    if not await deliveries.claim(delivery_id):
         response.status_code = 200
         return WebhookReceipt(outcome="duplicate")
     try:
         job = await state.runner.trigger_latest(book_id)
     except BaseException:
-        deliveries.forget(delivery_id)  # it may come again
+        with anyio.CancelScope(shield=True):
+            await deliveries.release(delivery_id)  # it may come again
         raise
+    await deliveries.keep(delivery_id)
     return WebhookReceipt(outcome="accepted", job=_report(job, state))
 
 

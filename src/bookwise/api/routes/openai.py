@@ -17,7 +17,7 @@ from bookwise.answering.ask import ask, final
 from bookwise.answering.grounding.citation_marks import citation_marks
 from bookwise.api.answer_log import ChatTurn, log_answer
 from bookwise.api.auth.access import Reader
-from bookwise.api.auth.rate_limit import limiter_of
+from bookwise.api.auth.rate_limit import rate_limits_of
 from bookwise.api.problems import Problem, documented
 from bookwise.api.routes.books import book_for, visible
 from bookwise.api.sse import EventStream, Frame
@@ -80,10 +80,10 @@ async def complete(body: CompletionRequest, request: Request, caller: Reader) ->
             return JSONResponse(completion.whole(_summary(await final(events))))
 
     async def frames() -> AsyncGenerator[Frame]:
-        with limiter_of(request).stream(caller):
-            async with aclosing(completion.chunks(events, with_usage=body.wants_usage)) as chunks:
-                async for chunk in chunks:
-                    yield _frame(chunk)
+        chunks = completion.chunks(events, with_usage=body.wants_usage)
+        async with rate_limits_of(request).stream(caller), aclosing(chunks):
+            async for chunk in chunks:
+                yield _frame(chunk)
         yield DONE
 
     return EventStream(frames(), ending=_error, state=state)

@@ -12,7 +12,6 @@ from bookwise.api.problems import problem_of
 from bookwise.api.request_body import read_large_body
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.errors import BookwiseError, InvalidInput, NotFound
-from bookwise.library import for_one_question
 from bookwise.operations import ask, books, doctor, evaluate, insights, jobs, keys, read
 
 PREFIX = "/operator/"
@@ -32,7 +31,7 @@ def _runner(state: ServiceState) -> Any:
 #: Every operation with what it runs on.
 OPERATIONS: Mapping[type[Any], Callable[[ServiceState], Any]] = {
     read.SearchBook: lambda state: state.app.search_kit,
-    ask.AskBook: lambda state: for_one_question(state.kit, state.settings),
+    ask.AskBook: lambda state: ask.for_one_question(state.kit, state.settings),
     ask.RetrievePassages: lambda state: state.app.search_kit,
     read.ReadLesson: _app,
     read.ReadContext: _app,
@@ -50,6 +49,7 @@ OPERATIONS: Mapping[type[Any], Callable[[ServiceState], Any]] = {
     jobs.IngestBook: _runner,
     jobs.CancelJob: _runner,
 }
+KEY_CHANGES = (keys.CreateKey, keys.RevokeKey, keys.RotateKey)
 BY_NAME = {kind.__name__: kind for kind in OPERATIONS}
 
 
@@ -74,8 +74,8 @@ async def operator(operation: str, request: Request, caller: Operator) -> Respon
     except BookwiseError as error:  # the command shows the error as if it had run the operation itself
         problem = replace(problem_of(error), code=error.code, detail=error.message, advice=error.advice)
         return problem.response(request.url.path)
-    if kind is keys.CreateKey:
-        state.open_to_anyone = False  # behind a proxy, loopback is not only this machine
+    if kind in KEY_CHANGES:
+        await state.check_keys()
     returned = TypeAdapter(kind.run.__annotations__["return"])
     return Response(returned.dump_json(result), media_type="application/json")
 

@@ -19,7 +19,7 @@ from pydantic import (
     model_validator,
 )
 
-from bookwise.domain.books import Audience, Calibration, Module
+from bookwise.domain.books import DEFAULT_MODULES, Audience, Calibration, Module
 from bookwise.domain.errors import BadLesson, InvalidInput, Misconfigured
 from bookwise.domain.search import DEFAULT_BOOK_ID
 from bookwise.ingestion.discovery.names import SLUG, is_slug
@@ -270,23 +270,15 @@ def _require_unique(table: str, names: list[str]) -> None:
         raise ValueError(f"{table}: each name may be used once, but {', '.join(repeated[:5])} is used again")
 
 
-ROBOTICS_MODULES = (
-    ModuleFacts(name="intro", title="Introduction"),
-    ModuleFacts(name="ros2", title="ROS 2"),
-    ModuleFacts(name="gazebo", title="Simulation with Gazebo", aliases=("simulation",)),
-    ModuleFacts(name="isaac", title="NVIDIA Isaac"),
-    ModuleFacts(name="vla", title="Vision-Language-Action"),
-)
-
-
 def completed(profile: BookProfile, book_id: str) -> BookProfile:
     """The profile; for the default book, with the built-in modules unless the author lists modules."""
     if book_id != DEFAULT_BOOK_ID or profile.modules:
         return profile
     defaults = profile.defaults
     if defaults.module is None:
-        defaults = defaults.model_copy(update={"module": "intro"})
-    return profile.model_copy(update={"modules": ROBOTICS_MODULES, "defaults": defaults})
+        defaults = defaults.model_copy(update={"module": DEFAULT_MODULES[0].name})
+    modules = tuple(ModuleFacts(name=m.name, title=m.title, aliases=m.aliases) for m in DEFAULT_MODULES)
+    return profile.model_copy(update={"modules": modules, "defaults": defaults})
 
 
 def read_profile(root: Path) -> BookProfile:

@@ -9,7 +9,7 @@ from bookwise.domain.books import Block, BlockKind
 from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.parsing.fences import code_block
 from bookwise.ingestion.parsing.lists import list_blocks
-from bookwise.ingestion.parsing.sections import Heading, Piece
+from bookwise.ingestion.parsing.sections import Heading, LessonPart
 from bookwise.ingestion.parsing.tables import pipe_table
 from bookwise.ingestion.parsing.tags import without_scripts
 
@@ -38,7 +38,7 @@ _FORMULA = "annotation[encoding='application/x-tex']"
 _SITE_NAME = re.compile(r"\s+[|–—·]\s+")
 
 
-def html_pieces(text: str) -> tuple[str, list[Piece]]:
+def html_parts(text: str) -> tuple[str, list[LessonPart]]:
     """The title of the page, and the headings and blocks of its main content. Raises `BadLesson`."""
     if _depth(without_scripts(text)) > MAX_DEPTH:
         raise BadLesson("too-deep", f"The page is nested more than {MAX_DEPTH:,} levels deep.")
@@ -47,7 +47,7 @@ def html_pieces(text: str) -> tuple[str, list[Piece]]:
     root = next((element for query in _CONTENT if (element := tree.css_first(query))), None)
     name = _SITE_NAME.split(_one_line(title.text()) if title else "")[0]
     try:
-        return name, list(_HtmlReader(root).pieces(root)) if root is not None else []
+        return name, list(_HtmlReader(root).parts(root)) if root is not None else []
     except RecursionError as error:
         raise BadLesson("too-deep", "The page is nested too deeply.") from error
 
@@ -70,7 +70,7 @@ class _HtmlReader:
 
     def __init__(self, root: LexborNode) -> None:
         self._dropped_ids = {element.mem_id for element in root.css(_DROPPED)}
-        self._readers: dict[str, Callable[[LexborNode], Iterator[Piece]]] = {
+        self._readers: dict[str, Callable[[LexborNode], Iterator[LessonPart]]] = {
             **{f"h{level}": self._heading for level in range(1, 7)},
             "p": self._paragraph,
             "pre": self._code,
@@ -87,8 +87,8 @@ class _HtmlReader:
                 yield child
             child = child.next
 
-    def pieces(self, element: LexborNode) -> Iterator[Piece]:
-        """The pieces of the children of an element; text between blocks becomes paragraphs."""
+    def parts(self, element: LexborNode) -> Iterator[LessonPart]:
+        """The parts of the children of an element; text between blocks becomes paragraphs."""
         inline_texts: list[str] = []
         for child in self._children(element):
             if child.tag in _INLINE and not child.css_first("pre, p, div, ul, ol, table, h1, h2, h3, h4, h5, h6"):
@@ -99,30 +99,30 @@ class _HtmlReader:
             yield from self._element(child)
         yield from _text("".join(inline_texts))
 
-    def _element(self, element: LexborNode) -> Iterator[Piece]:
+    def _element(self, element: LexborNode) -> Iterator[LessonPart]:
         if not element.tag or element.tag in ("-comment", "-doctype"):
             return iter(())
         if element.tag in _INLINE and element.tag not in self._readers and element.first_child is None:
             return self._paragraph(element)
-        return self._readers.get(element.tag, self.pieces)(element)
+        return self._readers.get(element.tag, self.parts)(element)
 
     def _blocks(self, element: LexborNode) -> Iterator[Block]:
-        return (piece.block if isinstance(piece, Heading) else piece for piece in self.pieces(element))
+        return (part.block if isinstance(part, Heading) else part for part in self.parts(element))
 
-    def _heading(self, element: LexborNode) -> Iterator[Piece]:
+    def _heading(self, element: LexborNode) -> Iterator[LessonPart]:
         title = _one_line(self._verbatim(element))
         if title:
             yield Heading(level=int(str(element.tag)[1]), title=title, anchor=_anchor(element))
 
-    def _paragraph(self, element: LexborNode) -> Iterator[Piece]:
+    def _paragraph(self, element: LexborNode) -> Iterator[LessonPart]:
         return _text(self._inline(element))
 
-    def _code(self, element: LexborNode) -> Iterator[Piece]:
+    def _code(self, element: LexborNode) -> Iterator[LessonPart]:
         text = self._verbatim(element).strip("\n")
         if text.strip():
             yield code_block(text, info=_language(element))
 
-    def _table(self, element: LexborNode) -> Iterator[Piece]:
+    def _table(self, element: LexborNode) -> Iterator[LessonPart]:
         listing = element.css_first("td.code pre")
         if listing is not None:
             yield from self._code(listing)
@@ -143,10 +143,10 @@ class _HtmlReader:
     def _cell(self, element: LexborNode) -> str:
         return " ".join(block.text for block in self._blocks(element))
 
-    def _bullets(self, element: LexborNode) -> Iterator[Piece]:
+    def _bullets(self, element: LexborNode) -> Iterator[LessonPart]:
         return list_blocks(("-", blocks) for blocks in self._items(element))
 
-    def _numbers(self, element: LexborNode) -> Iterator[Piece]:
+    def _numbers(self, element: LexborNode) -> Iterator[LessonPart]:
         start = element.attributes.get("start") or "1"
         first = int(start) if start.isdecimal() and len(start) < 10 else 1
         return list_blocks((f"{number}.", blocks) for number, blocks in enumerate(self._items(element), first))
@@ -154,8 +154,8 @@ class _HtmlReader:
     def _items(self, element: LexborNode) -> Iterator[list[Block]]:
         """The blocks of each item; any other element directly in the list counts as an item."""
         for child in self._children(element):
-            read = self.pieces if child.tag == "li" else self._element
-            if blocks := [piece.block if isinstance(piece, Heading) else piece for piece in read(child)]:
+            read = self.parts if child.tag == "li" else self._element
+            if blocks := [part.block if isinstance(part, Heading) else part for part in read(child)]:
                 yield blocks
 
     def _verbatim(self, element: LexborNode) -> str:
@@ -187,7 +187,7 @@ class _HtmlReader:
         return inner.replace(core, f"{mark}{core}{mark}", 1) if mark and core else inner
 
 
-def _text(text: str, kind: BlockKind = "text") -> Iterator[Piece]:
+def _text(text: str, kind: BlockKind = "text") -> Iterator[LessonPart]:
     lines = [_one_line(line) for line in text.split("\n")]
     if content := "\n".join(line for line in lines if line):
         yield Block(kind=kind, text=content)

@@ -15,7 +15,7 @@ from bookwise.ingestion.parsing.fences import LONG_CODE, code_block
 from bookwise.ingestion.parsing.front_matter import split_front_matter
 from bookwise.ingestion.parsing.markdown_lists import ListLines
 from bookwise.ingestion.parsing.markdown_rules import parser
-from bookwise.ingestion.parsing.sections import Heading, Piece
+from bookwise.ingestion.parsing.sections import Heading, LessonPart
 from bookwise.ingestion.parsing.tags import fragments, html_rows, html_text, readable, without_scripts
 
 MAX_DIRECTIVE_DEPTH = 20
@@ -33,13 +33,13 @@ _CODE_CLASS = re.compile(r"lang(?:uage)?-([\w+#-]+)")
 _TABLE_TAG = re.compile(r"<(?:table|tbody|thead|tr|td|th)\b", re.IGNORECASE)
 
 
-def markdown_pieces(text: str, dialect: Dialect) -> list[Piece]:
+def markdown_parts(text: str, dialect: Dialect) -> list[LessonPart]:
     """Headings and blocks of a Markdown text.
 
     A list with its contents is one block, divided only by long code. Quotes, notes, tabs and components contain
     ordinary blocks. Indented code gets a fence.
     """
-    return list(_MarkdownReader(dialect).pieces(text))
+    return list(_MarkdownReader(dialect).parts(text))
 
 
 class _MarkdownReader:
@@ -53,7 +53,7 @@ class _MarkdownReader:
         self._parser = parser(jsx=dialect.jsx)
         self._env: EnvType = {}
         self._quotes = 0
-        self._readers: dict[str, Callable[[Token], Iterator[Piece]]] = {
+        self._readers: dict[str, Callable[[Token], Iterator[LessonPart]]] = {
             "inline": self._paragraph,
             "fence": self._fence,
             "code_block": self._indented_code,
@@ -64,16 +64,16 @@ class _MarkdownReader:
             "visible_text": self._visible_text,
         }
 
-    def pieces(self, text: str) -> Iterator[Piece]:
+    def parts(self, text: str) -> Iterator[LessonPart]:
         tokens = self._parser.parse(text, self._env)
         index = 0
         while index < len(tokens):
-            count, pieces = self._next(tokens, index)
-            yield from pieces
+            count, parts = self._next(tokens, index)
+            yield from parts
             index += count
 
-    def _next(self, tokens: Sequence[Token], index: int) -> tuple[int, Iterator[Piece]]:
-        """The number of tokens of the pieces that start here, and the pieces."""
+    def _next(self, tokens: Sequence[Token], index: int) -> tuple[int, Iterator[LessonPart]]:
+        """The number of tokens of the parts that start here, and the parts."""
         token = tokens[index]
         match token.type:
             case kind if kind in _LISTS:
@@ -90,7 +90,7 @@ class _MarkdownReader:
         reader = self._readers.get(token.type)
         return 1, reader(token) if reader else iter(())
 
-    def _heading(self, token: Token, inline: Token) -> Iterator[Piece]:
+    def _heading(self, token: Token, inline: Token) -> Iterator[LessonPart]:
         source, anchor = _without_id(inline.content)
         title = " ".join(self._plain(" ".join(self._clean(source))).split())
         if title:
@@ -110,44 +110,44 @@ class _MarkdownReader:
         lines = [dialect.invisible.sub("", dialect.includes.sub("", line)) for line in text.split("\n")]
         return readable("\n".join(lines), jsx=dialect.jsx).split("\n")
 
-    def _paragraph(self, token: Token) -> Iterator[Piece]:
+    def _paragraph(self, token: Token) -> Iterator[LessonPart]:
         text = token.content
         if text.startswith(("$$", "\\begin{", "\\[")) and text.endswith(("$$", "}", "\\]")):
             return _text(self._clean(text), "math")
         return _text(line.lstrip() for line in self._clean(text))
 
-    def _rows(self, token: Token) -> Iterator[Piece]:
+    def _rows(self, token: Token) -> Iterator[LessonPart]:
         return _text(self._clean(token.content), "table")
 
-    def _visible_text(self, token: Token) -> Iterator[Piece]:
+    def _visible_text(self, token: Token) -> Iterator[LessonPart]:
         return _text([token.content])
 
-    def _math(self, token: Token) -> Iterator[Piece]:
+    def _math(self, token: Token) -> Iterator[LessonPart]:
         label = f" ({token.info})" if token.info else ""
         yield Block(kind="math", text=f"$${token.content}$${label}")
 
-    def _indented_code(self, token: Token) -> Iterator[Piece]:
+    def _indented_code(self, token: Token) -> Iterator[LessonPart]:
         yield from self._code(token.content)
 
-    def _code(self, content: str, info: str = "", fence: str = "", language: str | None = None) -> Iterator[Piece]:
+    def _code(self, content: str, info: str = "", fence: str = "", language: str | None = None) -> Iterator[LessonPart]:
         """A code block without lines that include other files; nothing if no other line has text."""
         lines = content.split("\n")
         own_lines = [line for line in lines if not self._dialect.includes.search(line)]
         if len(own_lines) == len(lines) or any(map(str.strip, own_lines)):
             yield code_block("\n".join(own_lines), info=info, fence=fence, language=language)
 
-    def _fence(self, token: Token) -> Iterator[Piece]:
+    def _fence(self, token: Token) -> Iterator[LessonPart]:
         info = token.info.strip()
         directive = _DIRECTIVE.match(info) if self._dialect.directives or token.markup[0] == ":" else None
         if info == "mdx-code-block" and self._dialect.jsx:
             # Docusaurus unwraps this fence; it protects MDX from tools that know only Markdown.
-            yield from _MarkdownReader(self._dialect, self._depth + 1).pieces(token.content)
+            yield from _MarkdownReader(self._dialect, self._depth + 1).parts(token.content)
         elif directive is None:
             yield from self._code(token.content, info, token.markup)
         else:
             yield from self._directive(directive[1], directive[2], token)
 
-    def _directive(self, name: str, argument: str, token: Token) -> Iterator[Piece]:
+    def _directive(self, name: str, argument: str, token: Token) -> Iterator[LessonPart]:
         caption, body = _without_options(token.content)
         match reading_of(name):
             case "code":
@@ -158,9 +158,9 @@ class _MarkdownReader:
                 yield Block(kind="math", text=f"$$\n{body.strip()}\n$$")
             case "text":
                 yield from _text([title_of(name, argument)])
-                yield from _MarkdownReader(self._dialect, self._depth + 1).pieces(body)
+                yield from _MarkdownReader(self._dialect, self._depth + 1).parts(body)
 
-    def _html(self, token: Token) -> Iterator[Piece]:
+    def _html(self, token: Token) -> Iterator[LessonPart]:
         source = without_scripts("\n".join(self._without_includes(token.content)))
         if pre := _PRE.match(source):
             language = _CODE_CLASS.search(pre[1] or "")
@@ -176,7 +176,7 @@ class _MarkdownReader:
     def _without_includes(self, text: str) -> Iterator[str]:
         return (self._dialect.includes.sub("", line) for line in text.split("\n"))
 
-    def _list(self, tokens: Sequence[Token]) -> Iterator[Piece]:
+    def _list(self, tokens: Sequence[Token]) -> Iterator[LessonPart]:
         """The source lines of a list or footnote, without invisible parts."""
         kind: BlockKind = "text" if tokens[0].type == "footnote_reference_open" else "list"
         lines = ListLines(tokens[0])
@@ -207,7 +207,7 @@ class _MarkdownReader:
                     lines.drop(token)
 
 
-def _text(lines: "Iterator[str] | Sequence[str]", kind: BlockKind = "text") -> Iterator[Piece]:
+def _text(lines: "Iterator[str] | Sequence[str]", kind: BlockKind = "text") -> Iterator[LessonPart]:
     """A block with the lines that are not blank, if there are any."""
     text = "\n".join(line.rstrip() for line in lines if line.strip())
     if text:

@@ -8,25 +8,25 @@ from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.parsing.dialects import Dialect
 from bookwise.ingestion.parsing.fences import code_block
 from bookwise.ingestion.parsing.front_matter import split_front_matter
-from bookwise.ingestion.parsing.markdown import markdown_pieces
-from bookwise.ingestion.parsing.sections import Piece
+from bookwise.ingestion.parsing.markdown import markdown_parts
+from bookwise.ingestion.parsing.sections import LessonPart
 
 
-def notebook_pieces(text: str, dialect: Dialect) -> list[Piece]:
-    """The pieces of Markdown cells, and code cells as fenced code; outputs and raw cells are left out.
+def notebook_parts(text: str, dialect: Dialect) -> list[LessonPart]:
+    """The parts of Markdown cells, and code cells as fenced code; outputs and raw cells are left out.
 
     Cells are parsed separately, so that an unclosed fence does not affect the next cell. Raises `BadLesson`.
     """
     notebook = _load(text)
     language = _language(notebook)
-    pieces: list[Piece] = []
+    parts: list[LessonPart] = []
     for number, (kind, source) in enumerate(_cells(notebook)):
         if kind == "markdown":
             body = split_front_matter(source)[1] if number == 0 else source
-            pieces += markdown_pieces(body, dialect)
+            parts += markdown_parts(body, dialect)
         elif kind == "code" and source.strip():
-            pieces.append(code_block(source, info=language))
-    return pieces
+            parts.append(code_block(source, info=language))
+    return parts
 
 
 def _bad(problem: str) -> BadLesson:

@@ -10,7 +10,7 @@ from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.parsing.fences import code_block
 from bookwise.ingestion.parsing.lists import list_blocks
 from bookwise.ingestion.parsing.restructured_rules import doctree, messages_text
-from bookwise.ingestion.parsing.sections import Heading, Piece
+from bookwise.ingestion.parsing.sections import Heading, LessonPart
 from bookwise.ingestion.parsing.tables import pipe_table
 
 MAX_SUBSTITUTIONS = 1000
@@ -19,14 +19,14 @@ _MARKS: dict[type[nodes.Node], str] = {nodes.emphasis: "*", nodes.strong: "**", 
 _INVISIBLE = (nodes.comment, nodes.substitution_definition, nodes.raw, nodes.transition, nodes.image)
 
 
-def restructured_pieces(text: str) -> list[Piece]:
+def restructured_parts(text: str) -> list[LessonPart]:
     """Headings and blocks of a reStructuredText lesson. Raises `BadLesson`."""
     tree = doctree(text)
     try:
-        pieces = list(_RstReader(tree).pieces(tree, 0))
+        parts = list(_RstReader(tree).parts(tree, 0))
     except RecursionError as error:
         raise BadLesson("too-deep", "The lesson is nested too deeply.", advice="Reduce the nesting.") from error
-    return pieces
+    return parts
 
 
 class _RstReader:
@@ -43,7 +43,7 @@ class _RstReader:
         self._substituted = 0
         self._open: list[str] = []
         self._label = ""
-        self._readers: tuple[tuple[Any, Callable[[Any], Iterator[Piece]]], ...] = (
+        self._readers: tuple[tuple[Any, Callable[[Any], Iterator[LessonPart]]], ...] = (
             (nodes.paragraph, self._paragraph),
             ((nodes.literal_block, nodes.doctest_block), self._code),
             (nodes.math_block, self._math),
@@ -59,8 +59,8 @@ class _RstReader:
             (nodes.TextElement, self._paragraph),
         )
 
-    def pieces(self, parent: nodes.Element, level: int) -> Iterator[Piece]:
-        """The pieces of the children of an element; sections below `level` become headings."""
+    def parts(self, parent: nodes.Element, level: int) -> Iterator[LessonPart]:
+        """The parts of the children of an element; sections below `level` become headings."""
         for child in parent.children:
             if isinstance(child, nodes.target):
                 self._label = child["ids"][0] if child["ids"] and "refuri" not in child else self._label
@@ -70,15 +70,15 @@ class _RstReader:
                 self._label = ""
                 yield from self._block(child, level)
 
-    def _section(self, section: nodes.section, level: int) -> Iterator[Piece]:
+    def _section(self, section: nodes.section, level: int) -> Iterator[LessonPart]:
         anchor, self._label = self._label or (section["ids"] or [""])[0], ""
         title = section.next_node(nodes.title)
         words = " ".join(self._plain(title).split()) if title else ""
         if words:
             yield Heading(level=min(level, 6), title=words, anchor=anchor)
-        yield from self.pieces(section, level)
+        yield from self.parts(section, level)
 
-    def _block(self, element: nodes.Node, level: int) -> Iterator[Piece]:
+    def _block(self, element: nodes.Node, level: int) -> Iterator[LessonPart]:
         if isinstance(element, nodes.title) and isinstance(element.parent, nodes.section):
             return
         for kinds, reader in self._readers:
@@ -86,42 +86,42 @@ class _RstReader:
                 yield from reader(element)
                 return
         if isinstance(element, nodes.Element):
-            yield from self.pieces(element, level)
+            yield from self.parts(element, level)
 
     def _blocks(self, element: Any) -> Iterator[Block]:
         """The blocks of a list item or cell, which cannot contain sections."""
-        return (piece.block if isinstance(piece, Heading) else piece for piece in self.pieces(element, 0))
+        return (part.block if isinstance(part, Heading) else part for part in self.parts(element, 0))
 
-    def _text(self, text: str, kind: BlockKind = "text") -> Iterator[Piece]:
+    def _text(self, text: str, kind: BlockKind = "text") -> Iterator[LessonPart]:
         lines = [line.rstrip() for line in text.split("\n")]
         if text := "\n".join(line for line in lines if line):
             yield Block(kind=kind, text=text)
 
-    def _paragraph(self, element: nodes.Element) -> Iterator[Piece]:
+    def _paragraph(self, element: nodes.Element) -> Iterator[LessonPart]:
         return self._text(self._inline(element))
 
-    def _code(self, element: nodes.Element) -> Iterator[Piece]:
+    def _code(self, element: nodes.Element) -> Iterator[LessonPart]:
         default = "python" if isinstance(element, nodes.doctest_block) else ""
         yield code_block(element.astext(), info=element.get("language", default))
 
-    def _math(self, element: nodes.math_block) -> Iterator[Piece]:
+    def _math(self, element: nodes.math_block) -> Iterator[LessonPart]:
         yield Block(kind="math", text=f"$$\n{element.astext().strip()}\n$$")
 
-    def _bullets(self, element: nodes.bullet_list) -> Iterator[Piece]:
+    def _bullets(self, element: nodes.bullet_list) -> Iterator[LessonPart]:
         return list_blocks(("-", self._blocks(item)) for item in element.children)
 
-    def _numbers(self, element: nodes.enumerated_list) -> Iterator[Piece]:
+    def _numbers(self, element: nodes.enumerated_list) -> Iterator[LessonPart]:
         first = element.get("start", 1)
         return list_blocks((f"{first + i}.", self._blocks(item)) for i, item in enumerate(element.children))
 
-    def _definition(self, element: nodes.definition_list_item) -> Iterator[Piece]:
+    def _definition(self, element: nodes.definition_list_item) -> Iterator[LessonPart]:
         terms = [self._inline(child) for child in element.children if not isinstance(child, nodes.definition)]
         yield from self._text(" : ".join(terms))
         for child in element.children:
             if isinstance(child, nodes.definition):
                 yield from self._blocks(child)
 
-    def _field(self, element: nodes.field) -> Iterator[Piece]:
+    def _field(self, element: nodes.field) -> Iterator[LessonPart]:
         name, body = element.children
         blocks = list(self._blocks(body))
         if blocks and blocks[0].kind == "text":
@@ -130,15 +130,15 @@ class _RstReader:
             yield from self._text(f"{self._inline(name)}:")
         yield from blocks
 
-    def _option(self, element: nodes.option_list_item) -> Iterator[Piece]:
+    def _option(self, element: nodes.option_list_item) -> Iterator[LessonPart]:
         group, description = element.children
         yield from self._text(", ".join(option.astext() for option in group.children))
         yield from self._blocks(description)
 
-    def _lines(self, element: nodes.line_block) -> Iterator[Piece]:
+    def _lines(self, element: nodes.line_block) -> Iterator[LessonPart]:
         return self._text("\n".join(self._inline(line) for line in element.findall(nodes.line)))
 
-    def _table(self, element: nodes.table) -> Iterator[Piece]:
+    def _table(self, element: nodes.table) -> Iterator[LessonPart]:
         for title in element.children:
             if isinstance(title, nodes.title):
                 yield from self._paragraph(title)
@@ -150,12 +150,12 @@ class _RstReader:
     def _cells(self, row: Any) -> list[str]:
         return [" ".join(block.text for block in self._blocks(cell)) for cell in row.children]
 
-    def _footnote(self, element: nodes.Element) -> Iterator[Piece]:
+    def _footnote(self, element: nodes.Element) -> Iterator[LessonPart]:
         label = next((child.astext() for child in element.children if isinstance(child, nodes.label)), "#")
         body = "\n".join(block.text for block in self._blocks(element) if block.text != label)
         yield from self._text(f"[{label}] {body}")
 
-    def _message(self, element: nodes.system_message) -> Iterator[Piece]:
+    def _message(self, element: nodes.system_message) -> Iterator[LessonPart]:
         for text in messages_text(element):
             yield from self._text(text)
 

@@ -23,29 +23,29 @@ class Heading:
         return Block(kind=kind, text=f"{'#' * self.level} {self.title}")
 
 
-Piece: TypeAlias = Heading | Block
+LessonPart: TypeAlias = Heading | Block
 
 TITLE_LENGTH = 300  #: characters of a heading in titles and paths; its block has the full text
 
 
-def first_title(pieces: Iterable[Piece]) -> str:
+def first_title(parts: Iterable[LessonPart]) -> str:
     """The title of the first level-1 heading; empty when there is none."""
-    tops = (p.title for p in pieces if isinstance(p, Heading) and p.level == 1 and not p.quoted)
+    tops = (p.title for p in parts if isinstance(p, Heading) and p.level == 1 and not p.quoted)
     return next(tops, "")[:TITLE_LENGTH]
 
 
-def outline(pieces: Sequence[Piece], *, title: str, site: SiteKind) -> tuple[Section, ...]:
+def outline(parts: Sequence[LessonPart], *, title: str, site: SiteKind) -> tuple[Section, ...]:
     """The sections with their heading paths and fragments. The title of the lesson is not part of the paths."""
-    explicit_ids = (p.anchor for p in pieces if isinstance(p, Heading) and p.anchor)
-    builder = _Outline(Slugger(site, taken=explicit_ids), site, _title_heading(pieces, title))
-    for piece in pieces:
-        builder.add(piece)
+    explicit_ids = (p.anchor for p in parts if isinstance(p, Heading) and p.anchor)
+    builder = _Outline(Slugger(site, taken=explicit_ids), site, _title_heading(parts, title))
+    for part in parts:
+        builder.add(part)
     return builder.sections()
 
 
-def _title_heading(pieces: Iterable[Piece], title: str) -> Heading | None:
+def _title_heading(parts: Iterable[LessonPart], title: str) -> Heading | None:
     """The first H1, unless the lesson has another title and several H1 headings."""
-    tops = [p for p in pieces if isinstance(p, Heading) and p.level == 1 and not p.quoted]
+    tops = [p for p in parts if isinstance(p, Heading) and p.level == 1 and not p.quoted]
     if tops and (len(tops) == 1 or _same(tops[0].title[:TITLE_LENGTH], title)):
         return tops[0]
     return None
@@ -67,15 +67,15 @@ class _Outline:
         self._blocks: list[Block] = []
         self._sections: list[Section] = []
 
-    def add(self, piece: Piece) -> None:
-        if isinstance(piece, Block):
-            self._blocks.append(piece)
+    def add(self, part: LessonPart) -> None:
+        if isinstance(part, Block):
+            self._blocks.append(part)
             return
-        anchor = self._slugger.slug(piece.title, piece.anchor)
-        if not piece.quoted:
+        anchor = self._slugger.slug(part.title, part.anchor)
+        if not part.quoted:
             self._finish()
-            self._begin(piece, anchor)
-        self._blocks.append(piece.block)
+            self._begin(part, anchor)
+        self._blocks.append(part.block)
 
     def sections(self) -> tuple[Section, ...]:
         self._finish()

@@ -5,10 +5,8 @@ import random
 import httpx2
 import pytest
 
-from bookwise.adapters.embedders.service import (
-    backoff,
-    retry_after,
-)
+from bookwise.adapters.backoff import backoff
+from bookwise.adapters.embedders.service import retry_after
 from tests.support.embedding_services import GOOD, failure, payload, service
 from tests.support.scripted_http import Reply, scripted
 from tests.support.stopped_time import StoppedTime

@@ -9,7 +9,7 @@ from bookwise.adapters.sql.address import parse_address, sqlite_url
 from bookwise.domain.errors import Misconfigured
 
 
-@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+asyncpg", "POSTGRES"])
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql", "postgresql+psycopg", "postgresql+asyncpg", "POSTGRES"])
 def test_every_spelling_of_postgresql_is_one_address(scheme: str) -> None:
     address = parse_address(f"{scheme}://ann:p%40ss@db.example:6543/books")
     assert address.kind == "postgresql"
@@ -32,9 +32,14 @@ def test_sockets_clusters_and_ipv6_have_names_too(url: str, name: str) -> None:
     assert parse_address(url).name == name
 
 
-def test_options_of_hosted_databases_are_translated_or_left_out() -> None:
-    url = "postgresql+asyncpg://a:b@h/d?ssl=require&channel_binding=require&application_name=x"
+def test_options_of_other_drivers_are_translated_or_left_out() -> None:
+    url = "postgresql+asyncpg://a:b@h/d?ssl=require&statement_cache_size=0&application_name=x"
     assert parse_address(url).location == "postgresql://a:b@h/d?application_name=x&sslmode=require"
+
+
+def test_options_of_hosted_databases_reach_the_driver() -> None:
+    url = "postgresql://a:b@ep-x-pooler.eu.example/d?sslmode=require&channel_binding=require&connect_timeout=3"
+    assert parse_address(url).location == url
 
 
 @pytest.mark.parametrize(

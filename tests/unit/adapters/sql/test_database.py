@@ -28,17 +28,21 @@ async def test_what_is_acknowledged_on_sqlite_is_on_disk(tmp_path: Path) -> None
             assert await ask(database, f"PRAGMA {pragma}") == value
 
 
-async def test_a_postgres_connection_has_time_limits(postgres: Any) -> None:
+async def test_a_postgres_transaction_has_time_limits_and_leaves_the_session_as_it_was(postgres: Any) -> None:
+    def limits(connection: Connection) -> list[Any]:
+        names = ("statement_timeout", "lock_timeout", "transaction_isolation")
+        return [connection.execute(text(f"SHOW {name}")).scalar() for name in names]
+
     with postgres.new_database() as url:
         async with open_database(url, timeouts=DatabaseTimeouts(statement=7, busy=3)) as database:
-            assert await ask(database, "SHOW statement_timeout") == "7s"
-            assert await ask(database, "SHOW lock_timeout") == "3s"
+            assert await database.write(limits) == ["7s", "3s", "read committed"]
+            assert await database.read(limits) == ["0", "0", "read committed"]
 
 
 async def test_every_spelling_of_a_postgres_url_opens_it(postgres: Any) -> None:
     with postgres.new_database() as url:
         bare = url.removeprefix("postgresql://postgres:@")
-        for spelling in (url, f"postgres://postgres:@{bare}", f"postgresql+asyncpg://{bare}&user=postgres"):
+        for spelling in (url, f"postgres://postgres:@{bare}", f"postgresql+psycopg://{bare}&user=postgres"):
             async with open_database(spelling) as database:
                 assert await ask(database, "SELECT count(*) FROM books") == 0
 
@@ -60,14 +64,14 @@ async def test_starting_on_a_new_or_up_to_date_file_loads_only_what_it_needs(tmp
     )
     ended = await anyio.run_process([sys.executable, "-c", program, sqlite_url(tmp_path / "b.db"), kind])
     loaded = ended.stdout.decode().split()
-    unwanted = {"alembic", "mako", "asyncpg", "sqlalchemy.dialects.postgresql", "sqlalchemy.orm"}
+    unwanted = {"alembic", "mako", "psycopg", "sqlalchemy.dialects.postgresql", "sqlalchemy.orm"}
     assert unwanted.isdisjoint(loaded)
 
 
 async def test_a_missing_postgres_driver_is_named_with_the_way_to_install_it() -> None:
     program = (
         "import anyio, sys\n"
-        "sys.modules['asyncpg'] = None\n"
+        "sys.modules['psycopg'] = None\n"
         "from bookwise.adapters.sql.database import open_database\n"
         "from bookwise.domain.errors import Misconfigured\n"
         "async def main():\n"

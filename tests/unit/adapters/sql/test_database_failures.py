@@ -19,6 +19,7 @@ from bookwise.adapters.sql.engines import DatabaseTimeouts
 from bookwise.adapters.sql.tables import books
 from bookwise.domain.errors import DamagedData, DiskFull, Misconfigured, StoreUnavailable
 from tests.support.databases import add_fact, ask, run
+from tests.support.postgres import running_postgres
 
 pytestmark = pytest.mark.anyio
 
@@ -235,12 +236,60 @@ async def test_a_postgres_that_dies_in_a_transaction_makes_the_store_unavailable
             await add_fact(database, "afterwards")
 
 
-async def test_a_statement_that_takes_too_long_makes_the_store_unavailable(postgres: Any) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["fast", "immediate"])
+async def test_after_a_restart_of_the_server_the_next_call_works(mode: str) -> None:
+    with running_postgres() as server, server.new_database() as url:
+        async with open_database(url, timeouts=SHORT_TIMEOUTS) as database:
+            async with anyio.create_task_group() as tasks:
+                for number in range(5):  # several connections are in the pool
+                    tasks.start_soon(add_fact, database, f"before {number}")
+            server.stop(mode)
+            with pytest.raises(StoreUnavailable, match="unreachable"):
+                await ask(database, "SELECT count(*) FROM facts")
+            server.start()
+            assert await ask(database, "SELECT count(*) FROM facts") == 5
+            async with anyio.create_task_group() as tasks:
+                for number in range(5):
+                    tasks.start_soon(add_fact, database, f"after {number}")
+            server.stop(mode)
+            server.start()  # nobody noticed that it was away
+            await add_fact(database, "at once")
+            assert await ask(database, "SELECT count(*) FROM facts") == 11
+
+
+async def test_a_statement_costs_one_round_trip(postgres: Any) -> None:
+    """Nothing asks first whether a connection works, and no statement is prepared."""
+    committed = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
+    with postgres.new_database() as url:
+        async with open_database(url) as database:
+            before = await ask(database, committed)
+            for _ in range(100):
+                await ask(database, "SELECT 1")
+            await ask(database, "SELECT pg_stat_force_next_flush()")
+            after = await ask(database, committed)
+            assert await ask(database, "SELECT count(*) FROM pg_prepared_statements") == 0
+    assert 100 <= after - before < 130
+
+
+async def in_a_read(database: Database) -> None:
+    await ask(database, "SELECT pg_sleep(20)")
+
+
+async def in_a_write(database: Database) -> None:
+    await run(database, "DO 'BEGIN PERFORM pg_sleep(20); END'")
+
+
+@pytest.mark.parametrize("statement", [in_a_read, in_a_write])
+async def test_a_statement_that_takes_too_long_makes_the_store_unavailable(postgres: Any, statement: Any) -> None:
     with postgres.new_database() as url:
         async with open_database(url, timeouts=SHORT_TIMEOUTS) as database:
-            with pytest.raises(StoreUnavailable):
-                await ask(database, "SELECT pg_sleep(20)")
+            with pytest.raises(StoreUnavailable, match="did not respond in time") as caught:
+                await statement(database)
+            assert "later" in caught.value.advice
             assert await ask(database, "SELECT 1") == 1
+            running = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(20)%' AND state = 'active'"
+            assert await ask(database, f"{running} AND pid <> pg_backend_pid()") == 0, "it was cancelled in the server"
 
 
 async def test_a_postgres_that_stalls_is_given_up_after_a_while(postgres: Any) -> None:

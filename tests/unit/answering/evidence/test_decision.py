@@ -6,16 +6,18 @@ import pytest
 
 from bookwise.answering.evidence.answerability import USUAL_SENTENCE, AnswerSignals
 from bookwise.answering.evidence.decision import (
+    NEAR,
     NEAREST_MAX,
     Decision,
     Findings,
     decide,
+    for_reader,
     nearest_lessons,
     nothing_found,
     rescored,
 )
 from bookwise.domain.answers import Passage, Question
-from bookwise.domain.books import Calibration
+from bookwise.domain.books import Book, Calibration
 from tests.support.answers import passage
 
 USUAL = AnswerSignals(sentence="A node is small.", fit=USUAL_SENTENCE, names=None, denied=False, unknown=False)
@@ -130,3 +132,23 @@ def test_each_of_the_nearest_lessons_is_named_once() -> None:
     hits = [hit(1, 0.9, "a"), hit(2, 0.8, "a"), hit(3, 0.7, "b"), hit(4, 0.6, "c"), hit(5, 0.5, "d")]
     assert [found.number for found in nearest_lessons(hits)] == [1, 3, 4]
     assert len(nearest_lessons(hits)) == NEAREST_MAX
+
+
+GERMAN = "Was ist ein Knoten und wie starte ich ihn?"
+BOOK = Book(id="book", title="Nodes")
+
+
+def test_a_question_in_another_language_is_refused_unless_a_model_can_answer_it() -> None:
+    answered, refused = decided(findings(0.9, 0.9, 0.9)), decided(findings(0.1, 0.1))
+    assert for_reader(answered, GERMAN, BOOK, only_quotes=True).refusal == "other-language"
+    assert for_reader(answered, GERMAN, BOOK, only_quotes=False) == answered
+    assert for_reader(refused, GERMAN, BOOK, only_quotes=False).refusal == "other-language"
+    assert for_reader(answered, "How do nodes talk?", BOOK, only_quotes=True) == answered
+
+
+def test_a_refusal_names_only_lessons_that_are_near_unless_the_language_is_the_reason() -> None:
+    far = passage(1, NEAR - 0.01)
+    near = passage(2, NEAR)
+    refused = replace(decided(findings(0.1, 0.1)), nearest=(far, near))
+    assert for_reader(refused, "How do nodes talk?", BOOK, only_quotes=True).nearest == (near,)
+    assert for_reader(refused, GERMAN, BOOK, only_quotes=True).nearest == (far, near)

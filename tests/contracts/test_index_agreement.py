@@ -1,0 +1,89 @@
+"""The same book in the process and on a server: the same ranking, the same scores, and few round trips."""
+
+import tomllib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bookwise.answering.ask import ask
+from bookwise.domain.answers import Question
+from bookwise.domain.search import SearchResult
+from bookwise.settings import Settings
+from bookwise.wiring import App, open_answers, open_app
+from tests.support.apps import SAMPLE_BOOK, found, ingested
+from tests.support.copies import copy_folder
+from tests.support.embedders import shared_embedder
+from tests.support.index_backends import live_settings
+from tests.support.qdrant_loopback import LoopbackServer, qdrant_loopback
+
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
+
+QUESTIONS = [entry["text"] for entry in tomllib.loads((SAMPLE_BOOK / "bookwise.toml").read_text())["questions"]]
+NETWORK_SECONDS = 0.02  #: long enough that requests at the same time meet on the loopback
+
+
+@asynccontextmanager
+async def sample_app(data: Path, vectors: Path, **more: object) -> AsyncIterator[App]:
+    """The sample book, ingested with its cached vectors."""
+    copy_folder(vectors, data)
+    settings = Settings(data_dir=data, **more)  # type: ignore[arg-type]
+    async with open_app(settings, embedder=shared_embedder(settings)) as app:
+        await ingested(app, SAMPLE_BOOK)
+        yield app
+
+
+def ranking(result: SearchResult) -> list[str]:
+    return [hit.chunk.id for hit in result.hits]
+
+
+def scores(result: SearchResult) -> list[float]:
+    return [value for hit in result.hits for value in (hit.score, hit.cosine, hit.lexical, hit.strength)]
+
+
+async def compare(embedded: App, server: App, questions: list[str]) -> None:
+    for text in questions:
+        expected, actual = await found(embedded, text), await found(server, text)
+        assert ranking(actual) == ranking(expected), text
+        assert scores(actual) == pytest.approx(scores(expected), abs=1e-3), text
+
+
+async def test_a_loopback_ranks_like_the_engine_in_the_process(tmp_path: Path, sample_vectors: Path) -> None:
+    async with (
+        qdrant_loopback() as server,
+        sample_app(tmp_path / "embedded", sample_vectors) as embedded,
+        sample_app(tmp_path / "server", sample_vectors, qdrant_url=server.url) as remote,
+    ):
+        await compare(embedded, remote, QUESTIONS[::4])  # a search on the loopback takes 50 ms
+
+
+@pytest.mark.live
+async def test_a_server_ranks_like_the_engine_in_the_process(tmp_path: Path, sample_vectors: Path) -> None:
+    async with (
+        live_settings() as on_server,
+        sample_app(tmp_path / "embedded", sample_vectors) as embedded,
+        sample_app(tmp_path / "server", sample_vectors, **on_server) as remote,
+    ):
+        await compare(embedded, remote, QUESTIONS)
+
+
+async def waits_for(server: LoopbackServer, app: App, text: str) -> tuple[int, int]:
+    """The round trips of a search and of an answer."""
+    server.trips()
+    await found(app, text)
+    search = server.waits
+    async with open_answers(app.settings, app.search_kit) as kit:
+        server.trips()
+        assert [event async for event in ask(Question(text=text, book_id="book"), kit)]
+        return search, server.waits
+
+
+async def test_a_question_costs_few_round_trips(tmp_path: Path, sample_vectors: Path) -> None:
+    async with (
+        qdrant_loopback(delay=NETWORK_SECONDS) as server,
+        sample_app(tmp_path / "server", sample_vectors, qdrant_url=server.url) as app,
+    ):
+        measured = {text: await waits_for(server, app, text) for text in QUESTIONS[::16]}
+    assert {search for search, _ in measured.values()} == {2}, measured
+    assert max(answer for _, answer in measured.values()) <= 6, measured

@@ -1,0 +1,101 @@
+"""Two services and two workers on one database and one index, one of which is killed now and then."""
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from itertools import cycle
+from pathlib import Path
+from uuid import uuid4
+
+import anyio
+import httpx2
+
+from tests.support.workers import PROGRAM, SharedServers, WorkerProcess
+
+
+@dataclass(slots=True, kw_only=True)
+class Service:
+    """`bookwise serve`, which is started again when it was killed."""
+
+    servers: SharedServers
+    process: subprocess.Popen[bytes] | None = None
+    url: str = ""
+    deaths: int = 0
+
+    async def start(self) -> None:
+        log = self._start_process()
+        with anyio.fail_after(90):
+            while not (found := re.search(r"listens on (http://\S+)\n", log.read_text())):  # noqa: ASYNC110
+                await anyio.sleep(0.05)
+        self.url = found[1]
+
+    def _start_process(self) -> Path:
+        log = self.servers.folder / f"serve-{uuid4().hex[:8]}.err"
+        environment, folder = self.servers.environment(), self.servers.folder
+        with log.open("w") as err:
+            command = [PROGRAM, "serve", "--port", "0"]
+            self.process = subprocess.Popen(command, env=environment, cwd=folder, stderr=err)
+        return log
+
+    async def kill(self) -> None:
+        self.stop()
+        self.deaths += 1
+        await self.start()
+
+    def stop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait(30)
+
+
+@dataclass(slots=True, kw_only=True)
+class Replicas:
+    """Everything that runs, and the kills so far."""
+
+    workers: list[WorkerProcess]
+    services: list[Service]
+    client: httpx2.AsyncClient
+    killed: list[str] = field(default_factory=list)
+
+    async def kill_in_turn(self) -> None:
+        """Kills one worker, then one service, then the others, for as long as the task runs."""
+        for number in cycle((0, 1)):
+            worker = self.workers[number]
+            if (pid := worker.newest_pid) is not None:
+                os.kill(pid, signal.SIGKILL)
+                self.killed.append(f"worker {number}")
+            if self.services:
+                await self.services[number].kill()
+                self.killed.append(f"service {number}")
+            with anyio.move_on_after(30):
+                while worker.newest_pid in (None, pid):  # noqa: ASYNC110 - a file tells nobody that it has grown
+                    await anyio.sleep(0.05)
+            await anyio.sleep(0.5)  # time to take up some work
+
+    async def request(self, method: str, path: str, **more: object) -> httpx2.Response:
+        """The response of whichever service gives one; a request that was lost with a killed service is repeated."""
+        with anyio.fail_after(120):
+            for service in cycle(self.services):
+                try:
+                    return await self.client.request(method, f"{service.url}{path}", **more)  # type: ignore[arg-type]
+                except httpx2.TransportError:
+                    await anyio.sleep(0.1)
+        raise AssertionError
+
+
+@asynccontextmanager
+async def running_replicas(servers: SharedServers, *, services: int) -> AsyncIterator[Replicas]:
+    with ExitStack() as stack:
+        workers = [stack.enter_context(servers.worker(RESTART="1")) for _ in range(2)]
+        started = [Service(servers=servers) for _ in range(services)]
+        for service in started:
+            stack.callback(service.stop)
+            await service.start()
+        for worker in workers:
+            await worker.ready()
+        async with httpx2.AsyncClient(timeout=60) as client:
+            yield Replicas(workers=workers, services=started, client=client)

@@ -1,0 +1,147 @@
+"""A shared database and index with real worker processes, which can be stopped and killed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import anyio
+from pydantic import SecretStr
+
+from bookwise.settings import Settings
+from bookwise.wiring import App, open_app
+
+PROGRAM = str(Path(sys.executable).parent / "bookwise")
+
+
+@dataclass(slots=True, kw_only=True)
+class WorkerProcess:
+    """A worker and what it has written."""
+
+    process: subprocess.Popen[str]
+    out: Path
+    err: Path
+
+    def reports(self) -> list[dict[str, Any]]:
+        """The steps it has reported so far; a last line that a kill cut in half is left out."""
+        lines = self.out.read_text(encoding="utf-8").split("\n")[:-1]
+        return [json.loads(line) for line in lines]
+
+    def log(self) -> str:
+        return self.err.read_text(encoding="utf-8")
+
+    def deaths(self) -> int:
+        """How often it was killed and started again."""
+        return self.log().count(f"ended with {-signal.SIGKILL}")
+
+    @property
+    def newest_pid(self) -> int | None:
+        """The process that works now, of a worker that is started again; None while it is starting."""
+        pids = re.findall(r"Bookwise worker (\d+) takes", self.log())
+        ended = re.findall(r"worker (\d+) ended with", self.log())
+        return int(pids[-1]) if pids and pids[-1] not in ended else None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether SIGSTOP has stopped it."""
+        return Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+
+    async def ready(self) -> None:
+        with anyio.fail_after(120):
+            while "takes jobs" not in self.log():
+                assert self.process.poll() is None, self.log()
+                await anyio.sleep(0.05)
+
+    async def ended(self, seconds: float = 120) -> int:
+        with anyio.fail_after(seconds):
+            while self.process.poll() is None:  # noqa: ASYNC110 - waiting in a thread could not be cancelled
+                await anyio.sleep(0.05)
+        assert self.process.returncode is not None
+        return self.process.returncode
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedServers:
+    """The addresses of a database and an index for one test."""
+
+    database_url: str
+    qdrant_url: str
+    folder: Path
+    lease_seconds: float = 3.0
+    collection: str = field(default_factory=lambda: f"test-{uuid4().hex[:8]}")
+
+    @property
+    def settings(self) -> Settings:
+        return Settings(
+            data_dir=self.folder / "data",
+            embedder="hashing",
+            database_url=SecretStr(self.database_url),
+            qdrant_url=self.qdrant_url,
+            qdrant_collection_name=self.collection,
+            worker_lease_seconds=self.lease_seconds,
+        )
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return {
+            **os.environ,
+            "DATABASE_URL": self.database_url,
+            "QDRANT_URL": self.qdrant_url,
+            "QDRANT_COLLECTION_NAME": self.collection,
+            "BOOKWISE_DATA_DIR": str(self.folder / "data"),
+            "BOOKWISE_EMBEDDER": "hashing",
+            "BOOKWISE_WORKER_LEASE_SECONDS": str(self.lease_seconds),
+            "PYTHONPATH": str(Path(__file__).parents[2]),
+            **more,
+        }
+
+    @asynccontextmanager
+    async def opened(self) -> AsyncIterator[App]:
+        async with open_app(self.settings) as app:
+            yield app
+
+    @contextmanager
+    def worker(self, *options: str, **more: str) -> Iterator[WorkerProcess]:
+        """A worker, gone after the block. FAULT and RESTART are explained in tests/support/worker_child.py."""
+        is_plain = not {"FAULT", "RESTART"} & more.keys()
+        command = [PROGRAM, "worker"] if is_plain else [sys.executable, "-m", "tests.support.worker_child"]
+        name = uuid4().hex[:8]
+        out, err = self.folder / f"worker-{name}.out", self.folder / f"worker-{name}.err"
+        with ExitStack() as stack:
+            process = subprocess.Popen(
+                [*command, "--json", *options],
+                env=self.environment(**more),
+                cwd=self.folder,
+                stdout=stack.enter_context(out.open("w")),
+                stderr=stack.enter_context(err.open("w")),
+                text=True,
+                start_new_session=True,
+            )
+            try:
+                yield WorkerProcess(process=process, out=out, err=err)
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # also what a restart has left
+                process.wait(30)
+
+
+@contextmanager
+def qdrant_process() -> Iterator[str]:
+    """The address of a loopback Qdrant in a process of its own, which survives the kills of its users."""
+    command = [sys.executable, "-m", "tests.support.qdrant_loopback", "--port", "0"]
+    root = str(Path(__file__).parents[2])
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)
+    assert process.stdout is not None
+    try:
+        yield process.stdout.readline().strip().split()[-1]
+    finally:
+        process.kill()
+        process.wait(30)
+        process.stdout.close()
