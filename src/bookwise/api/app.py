@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from bookwise import __version__
 from bookwise.adapters.sql.deliveries import DELIVERIES_KEPT
 from bookwise.adapters.sql.responses import KEPT
+from bookwise.answering.converse import renew_leases
 from bookwise.api import problems
 from bookwise.api.auth.rate_limit import Limited, add_rate_headers
 from bookwise.api.idempotency import REPLAYED
@@ -53,6 +54,7 @@ def create_app(settings: Settings, *, open_to_anyone: bool | None = True, embedd
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_clean_up, state)
                 tasks.start_soon(_maintain_limits, state)
+                tasks.start_soon(renew_leases, state.app.threads)
                 tasks.start_soon(_watch_keys, state)
                 yield
                 tasks.cancel_scope.cancel()

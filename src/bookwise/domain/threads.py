@@ -14,6 +14,8 @@ LIVE_MESSAGES_MAX = 50
 SUMMARY_MAX = 200
 SUMMARY_FROM_EXCHANGES = 5
 IDLE_SECONDS = 3600
+LEASE_SECONDS = 15.0  #: how long a thread stays busy when the process that was answering has died
+RENEWAL_SECONDS = 5.0
 
 
 def checked_thread_id(thread_id: str) -> str:

@@ -28,7 +28,7 @@ from bookwise.ingestion.stages import (
     counters_with,
     find_book,
     memory_of,
-    require_same_embedder,
+    require_ingestible,
     skipped_outcomes,
     withdrawn_outcome,
 )
@@ -88,7 +88,7 @@ async def open_job(book_id: str, kit: IngestionKit, *, mode: IngestionMode, sour
     Raises `JobAlreadyRunning` when the book has an unfinished job, and `EmbedderMismatch` when the book was
     indexed with another embedder (except in mode `recreate`).
     """
-    await require_same_embedder(book_id, mode, kit)
+    await require_ingestible(book_id, mode, kit)
     return await kit.jobs.open(book_id, mode, source)
 
 

@@ -183,8 +183,10 @@ async def find_book(book_id: str, catalog: Catalog) -> Book | None:
         return None
 
 
-async def require_same_embedder(book_id: str, mode: IngestionMode, kit: IngestionKit) -> None:
-    """Raises `EmbedderMismatch` when the book was indexed with another embedder (except in mode `recreate`)."""
+async def require_ingestible(book_id: str, mode: IngestionMode, kit: IngestionKit) -> None:
+    """Raises `CollectionMismatch` when another data folder holds the book, and `EmbedderMismatch` when it was indexed
+    with another embedder (except in mode `recreate`)."""
+    await kit.catalog.require_own_folder(book_id)
     book = await find_book(book_id, kit.catalog)
     if book is not None and mode != "recreate":
         book.require_embedder(kit.embedder.facts)

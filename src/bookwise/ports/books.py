@@ -106,6 +106,9 @@ class Catalog(CatalogReader, Protocol):
         """Creates or updates the book. Its lessons in any other index are forgotten: from now on readers are served
         from this index."""
 
+    async def require_own_folder(self, book_id: str) -> None:
+        """Raises `CollectionMismatch` when lessons of the book are in another data folder, and none in this index."""
+
     async def remove_book(self, book_id: str) -> None:
         """Removes the book and its lessons; its jobs stay. Does nothing when there is no such book."""
 

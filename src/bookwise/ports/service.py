@@ -37,10 +37,18 @@ class ThreadStore(Protocol):
 
     async def begin(self, thread_id: str, question: str, *, owner: str = "", lease_seconds: float = 120) -> Thread:
         """Adds the user's message and an incomplete answer; returns the thread without these two. A thread in cold
-        storage becomes live again. Raises `ThreadBusy` while another question holds the lease."""
+        storage becomes live again. Raises `ThreadBusy` while another question holds the lease: until it is finished,
+        for at most `lease_seconds`."""
 
-    async def finish(self, thread_id: str, answer: ThreadMessage, *, owner: str = "") -> Thread:
-        """Completes the newest answer and releases the lease. Raises `NotFound` when the thread has been deleted."""
+    async def finish(
+        self, thread_id: str, answer: ThreadMessage, *, owner: str = "", position: int | None = None
+    ) -> Thread:
+        """Completes the answer to the question at this position (None: the newest), and releases its lease. Raises
+        `NotFound` when the thread has been deleted, or the question has been answered."""
+
+    async def renew(self) -> None:
+        """Renews the leases of this process. A process must call this every `RENEWAL_SECONDS` while it answers; the
+        threads of one that does not are free after `LEASE_SECONDS`."""
 
     async def summarise(self, thread_id: str, topic_summary: str, *, owner: str = "") -> None:
         """Sets the summary, cut at a word to at most 200 characters."""

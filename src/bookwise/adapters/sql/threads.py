@@ -14,11 +14,13 @@ from bookwise.adapters.sql.column_types import escape_text
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.rows import StoredMessage, message_from, message_row, plain_json, thread_from
 from bookwise.adapters.sql.tables import archived_messages, threads
-from bookwise.domain.errors import Conflict, InvalidInput, NotFound, ThreadBusy
+from bookwise.adapters.sql.thread_leases import LEASE_MAX_SECONDS, ThreadLeases
+from bookwise.domain.errors import Conflict, InvalidInput, NotFound
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Thread, ThreadMessage, checked_thread_id
 
 _MAX_LIMIT = 2**31 - 1
 _MAX_SECONDS = 10**9
+_LEASE_MAX = timedelta(seconds=LEASE_MAX_SECONDS)
 _BATCH = 50  # threads moved per transaction, so that other writers can run in between
 
 _WHOLE_WORDS = re.compile(rf"(?s).{{1,{SUMMARY_MAX}}}(?!\S)")
@@ -60,9 +62,12 @@ class SqlThreads:
     rest. Every change locks the row first, so changes of one thread never overlap.
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(
+        self, database: Database, *, exclusive: bool = False, clock: Callable[[], datetime] | None = None
+    ) -> None:
         self._database = database
-        self._clock = clock
+        self._clock = clock or _now
+        self._leases = ThreadLeases(exclusive=exclusive, clock=clock)
 
     async def create(
         self, *, book_id: str, owner: str = "", thread_id: str | None = None, metadata: Mapping[str, Any] | None = None
@@ -98,16 +103,30 @@ class SqlThreads:
         return await self._database.read(lambda connection: list(map(thread_from, connection.execute(query))))
 
     async def begin(self, thread_id: str, question: str, *, owner: str = "", lease_seconds: float = 120) -> Thread:
-        lease = _validate_seconds("lease_seconds", lease_seconds)
-        return await self._database.write(_begin, _ThreadKey.of(thread_id, owner), question, self._clock(), lease)
+        lease, key = _validate_seconds("lease_seconds", lease_seconds), _ThreadKey.of(thread_id, owner)
+        with self._leases.claim((key.thread_id, owner), lease_seconds):
+            return await self._database.write(_begin, key, question, self._clock(), lease, self._leases)
 
-    async def finish(self, thread_id: str, answer: ThreadMessage, *, owner: str = "") -> Thread:
+    async def finish(
+        self, thread_id: str, answer: ThreadMessage, *, owner: str = "", position: int | None = None
+    ) -> Thread:
         if answer.role != "assistant":
             raise InvalidInput(
                 f"The answer has the role {answer.role!r}, not 'assistant'.",
                 advice="Store answers of the assistant only.",
             )
-        return await self._database.write(_finish, _ThreadKey.of(thread_id, owner), answer, self._clock())
+        key, has_lease = _ThreadKey.of(thread_id, owner), True
+        try:
+            thread = await self._database.write(_finish, key, answer, self._clock(), position)
+            has_lease = position in (None, thread.archived_messages + len(thread.messages) - 2)
+        finally:
+            if has_lease:  # if not, a later question has it
+                self._leases.drop((key.thread_id, owner))
+        return thread
+
+    async def renew(self) -> None:
+        if self._leases.needs_renewal:
+            await self._database.write(self._leases.renew)
 
     async def summarise(self, thread_id: str, topic_summary: str, *, owner: str = "") -> None:
         summary = _truncate(escape_text(topic_summary).strip())
@@ -132,13 +151,11 @@ class SqlThreads:
         return count
 
 
-def _begin(connection: Connection, key: _ThreadKey, question: str, now: datetime, lease: timedelta) -> Thread:
+def _begin(
+    connection: Connection, key: _ThreadKey, question: str, now: datetime, lease: timedelta, leases: ThreadLeases
+) -> Thread:
     row = _lock_row(connection, key)
-    if row.busy_until is not None and row.busy_until > now:
-        raise ThreadBusy(
-            f"Thread {key.thread_id} is still answering the previous question.",
-            advice="Wait for that answer, then try again.",
-        )
+    leases.require_free(connection, key.thread_id, row.busy_until)
     live, archived = _restore_live(connection, row)
     turn = _turn(question, at=max([now, row.updated_at, *(message_from(message).timestamp for message in live[-1:])]))
     messages = [*live, *turn]
@@ -151,34 +168,50 @@ def _begin(connection: Connection, key: _ThreadKey, question: str, now: datetime
             messages=newest,
             archived_count=archived + len(oldest),
             archived_at=None,
-            busy_until=now + lease,
+            busy_until=leases.end(connection, lease),
             updated_at=max(now, row.updated_at),
         )
     )
     return thread_from(row, live)
 
 
-def _finish(connection: Connection, key: _ThreadKey, answer: ThreadMessage, now: datetime) -> Thread:
+def _finish(
+    connection: Connection, key: _ThreadKey, answer: ThreadMessage, now: datetime, position: int | None
+) -> Thread:
     row = _lock_row(connection, key)
-    if row.busy_until is None:
-        raise NotFound(f"Thread {key.thread_id} has no unanswered question.", advice="Ask a question first.")
     live, archived = _restore_live(connection, row)
-    question, message = live[-2], message_row(answer)
-    message["timestamp"] = max(message["timestamp"], question["timestamp"])  # keep the order even if clocks differ
+    newest = len(live) - 2
+    index = newest if position is None else position - archived
+    is_open = row.busy_until is not None if index == newest else 0 <= index < newest and _is_incomplete(live[index + 1])
+    if not is_open:
+        raise NotFound(f"Thread {key.thread_id} has no unanswered question.", advice="Ask a question first.")
     change = (
         update(threads)
         .where(key.condition)
         .values(
-            messages=[*live[:-1], message],
+            messages=[*live[: index + 1], _placed(answer, live, index + 1), *live[index + 2 :]],
             archived_count=archived,
             archived_at=None,
-            busy_until=None,
+            busy_until=None if index == newest else row.busy_until,
             updated_at=max(now, row.updated_at),
         )
         .returning(threads)
     )
     row = connection.execute(change).one()
     return thread_from(row, row.messages)
+
+
+def _is_incomplete(message: StoredMessage) -> bool:
+    return not message_from(message).complete
+
+
+def _placed(answer: ThreadMessage, live: list[StoredMessage], index: int) -> StoredMessage:
+    """The answer as it is stored, in the order of time even if clocks differ or a later question is there already."""
+    message = message_row(answer)
+    message["timestamp"] = max(message["timestamp"], live[index - 1]["timestamp"])
+    if index + 1 < len(live):
+        message["timestamp"] = min(message["timestamp"], live[index + 1]["timestamp"])
+    return message
 
 
 def _turn(question: str, *, at: datetime) -> list[StoredMessage]:
@@ -197,7 +230,7 @@ def _archive_threads(connection: Connection, idle: Select[Any], now: datetime) -
 
 
 def _select_idle(now: datetime, idle: timedelta) -> Select[Any]:
-    is_free = or_(threads.c.busy_until.is_(None), threads.c.busy_until <= now)
+    is_free = or_(threads.c.busy_until.is_(None), threads.c.busy_until <= now, threads.c.busy_until > now + _LEASE_MAX)
     is_idle = and_(threads.c.archived_at.is_(None), threads.c.updated_at < now - idle)
     return select(threads).where(is_idle, is_free).order_by(threads.c.updated_at)
 
