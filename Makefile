@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -n 3 --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test live check lint types style browser serve scale bench docs lock clean
+.PHONY: help setup demo test live check lint types style browser serve scale trust bench docs lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ serve: setup ## Serve the sample book over HTTP on this machine
 scale: setup ## How search, memory and start grow with books and chunks (minutes): make scale [QDRANT_URL=...]
 	@env -u QDRANT_URL -u QDRANT_API_KEY $(BIN)/python -m benchmarks.scale \
 		--qdrant-url "$(QDRANT_URL)" --qdrant-api-key "$(QDRANT_API_KEY)"
+
+trust: setup ## The twelve figures of docs/trust.md: kills, faults, load, attacks, each with a control (at most 45 minutes)
+	@$(BIN)/python -m benchmarks.trust
 
 bench: setup ## Ratios against the bare floor, and the quality of search and answers (needs a quiet machine; see docs/benchmarks.md)
 	@$(BIN)/python -m benchmarks.chunking
