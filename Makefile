@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Three workers keep two cores busy: many tests wait for a process, a timeout or a kill.
-PYTEST := $(BIN)/pytest -n 3 --dist worksteal
+# Four workers keep two cores busy: many tests wait for a process, a timeout or a kill.
+PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
 # Byte code is kept, even if the environment forbids it: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
