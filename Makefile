@@ -84,6 +84,7 @@ bench: setup ## Ratios against the bare floor, and the quality of search and ans
 	@$(BIN)/python -m benchmarks.readers
 	@$(BIN)/python -m benchmarks.followups
 	@$(BIN)/python -m benchmarks.grounding
+	@$(BIN)/python -m benchmarks.contradictions
 	@$(BIN)/python -m benchmarks.serve
 
 docs: setup ## Write the reference pages again from the code
