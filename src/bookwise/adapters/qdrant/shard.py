@@ -24,6 +24,7 @@ class Shard:
     """The engine's handle, and the identity of the data in it."""
 
     id: str
+    identity: Path  #: its file; `touch` it after every change of the data (adapters/seal.py)
     engine: Any  # the engine's type stubs are wider than the values it takes and returns here
 
 
@@ -32,12 +33,13 @@ def open_shard(folder: Path, size: int) -> Shard:
     identity = folder / IDENTITY_FILE
     if identity.exists():
         engine = qdrant.EdgeShard.load(str(folder), None)
-        _drop_unused_indexes(engine)
+        if _drop_unused_indexes(engine):
+            identity.touch()
         _read_ahead(folder)
     else:
         engine = _create(folder, size)
         identity.write_text(json.dumps({"id": str(uuid.uuid4()), "size": size}))
-    return Shard(id=json.loads(identity.read_text())["id"], engine=engine)
+    return Shard(id=json.loads(identity.read_text())["id"], identity=identity, engine=engine)
 
 
 @contextmanager
@@ -114,13 +116,14 @@ def _field_indexes() -> dict[str, Any]:
     return keywords | ranges | integers
 
 
-def _drop_unused_indexes(engine: qdrant.EdgeShard) -> None:
-    """Drops the field indexes that an older version created and no filter uses."""
+def _drop_unused_indexes(engine: qdrant.EdgeShard) -> bool:
+    """Drops the field indexes that an older version created and no filter uses. Whether there were any."""
     unused = engine.info().payload_schema.keys() - _field_indexes().keys()
     for field in unused:
         engine.update(qdrant.UpdateOperation.delete_field_index(field))
     if unused:
         engine.flush()
+    return bool(unused)
 
 
 def _config(size: int) -> qdrant.EdgeConfig:
