@@ -1,6 +1,12 @@
 """All figures of trust, in their order."""
 
-from benchmarks.trust import losses
+from benchmarks.trust.atomicity import FIGURE as ATOMICITY
 from benchmarks.trust.figure import Figure
+from benchmarks.trust.ingest_while_serving import FIGURE as INGEST_WHILE_SERVING
+from benchmarks.trust.losses import FIGURE as LOSSES
 
-FIGURES: tuple[Figure, ...] = (losses.FIGURE,)
+FIGURES: tuple[Figure, ...] = (
+    LOSSES,
+    ATOMICITY,
+    INGEST_WHILE_SERVING,
+)

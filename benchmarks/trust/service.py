@@ -18,13 +18,13 @@ from typing import Any
 
 import anyio
 from tests.support import processes
-from tests.support.apps import hashing_app, ingested, write_book
+from tests.support.apps import ingested, write_book
 from tests.support.processes import Child, Report, child
 
 from bookwise.adapters.data_folder import running_service
 from bookwise.api import serve, state
 from bookwise.settings import Settings
-from bookwise.wiring import App
+from bookwise.wiring import App, open_app
 
 Change = Callable[[App], App]  #: what the child opens → what it uses instead; has to be picklable
 
@@ -33,6 +33,7 @@ MEMORY_DISK_FREE_MIN = 4 * 1024**3
 START_SECONDS = 90.0
 REPLY_SECONDS = 60.0
 BOOK = "book"
+RATE_MAX = 100_000
 
 processes.PRELOADED.append("benchmarks.trust.warm_imports")
 
@@ -49,13 +50,18 @@ def temporary_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-async def prepare(folder: Path, lessons: Mapping[str, str], *, rate: int = 100_000) -> tuple[Path, Path, str]:
+async def prepare(folder: Path, lessons: Mapping[str, str]) -> tuple[Path, Path, str]:
     """A book folder, a data folder with the book in it, and the secret of an admin."""
     root, data = write_book(folder / "book", lessons), folder / "data"
-    async with hashing_app(data) as app:
+    return root, data, await ingest_with_key(root, Settings(data_dir=data, embedder="hashing"))
+
+
+async def ingest_with_key(root: Path, settings: Settings) -> str:
+    """Ingests the book and returns the secret of an admin without a limit."""
+    async with open_app(settings) as app:
         await ingested(app, root, book_id=BOOK)
-        _, secret = await app.keys.create("operator", "admin", rate_per_minute=rate)
-    return root, data, secret
+        _, secret = await app.keys.create("operator", "admin", rate_per_minute=RATE_MAX)
+    return secret
 
 
 @dataclass(frozen=True, slots=True)
