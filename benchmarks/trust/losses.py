@@ -1,8 +1,6 @@
 """Figure 1: what the service has acknowledged is there after a SIGKILL and a restart."""
 
 import asyncio
-import hashlib
-import hmac
 import itertools
 import json
 import os
@@ -23,6 +21,7 @@ import anyio
 from tests.support.small_books import ASKS_SERVICE, ASKS_TOPIC, LESSONS
 
 from benchmarks.trust.figure import Figure, Measured
+from benchmarks.trust.pushes import HOOK, deliver
 from benchmarks.trust.service import BOOK, Change, Gone, Line, Running, prepare, serving, starting, temporary_folder
 from bookwise.domain.threads import Thread, ThreadMessage
 from bookwise.wiring import DATABASE_FILE, App
@@ -50,7 +49,6 @@ LATEST_MOMENT = 0.8  #: seconds; a random kill comes before
 STEP_SECONDS = 60.0
 READERS = 3
 EXAMPLES = 5
-HOOK = {"github_webhook_secret": "a secret of ours", "github_repository": "owner/book"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,15 +229,6 @@ class Work:
 
 
 NEW_KEY = {"name": "a reader", "role": "reader", "books": [], "origins": [], "rate_per_minute": 100}
-PUSH = json.dumps({"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}}).encode()
-
-
-async def deliver(line: Line, delivery: str) -> str:
-    signature = hmac.new(HOOK["github_webhook_secret"].encode(), PUSH, hashlib.sha256).hexdigest()
-    named = {"X-GitHub-Event": "push", "X-GitHub-Delivery": delivery, "X-Hub-Signature-256": f"sha256={signature}"}
-    reply = await line.post("/ingestion/webhook/github", PUSH, **named)
-    outcome: str = reply.json.get("outcome", f"{reply.status} {reply.body.decode()}")
-    return outcome
 
 
 async def lost(ledger: Ledger, running: Running) -> list[str]:
