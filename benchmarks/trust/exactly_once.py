@@ -1,4 +1,4 @@
-"""Figure 10: a request that is sent again has its effect once, a forged one has none, and a limit admits what it says."""
+"""Figure 10: a request that is sent again has its effect once, a forged one has none, and a limit admits its number."""
 
 import asyncio
 import itertools
@@ -119,7 +119,7 @@ class Scene:
             await settled(line)
             before = (await line.get("/ingestion/jobs?limit=1")).json
             names = [f"forged {number}" for number in range(-(-count // len(forgeries(""))))]
-            for name, signed in ((name, signed) for name in names for signed in forgeries(name)):
+            for name, signed in [(each, signed) for each in names for signed in forgeries(each)]:
                 reply = await send_push(line, name, signed)
                 self.cases += 1
                 if reply.status != 401:
@@ -162,7 +162,9 @@ NEW_KEY = {"name": "a reader", "role": "reader", "books": [], "origins": []}
 
 
 async def _statuses(line: Line, count: int) -> list[int]:
-    return [(await line.get("/books")).status for _ in range(count)]
+    statuses = [(await line.get("/books")).status for _ in range(count)]
+    await line.close()  # the service would close it before the next window
+    return statuses
 
 
 async def measure(cases: int, broken: bool) -> Measured:
