@@ -6,6 +6,7 @@ from benchmarks.trust.figure import Figure
 from benchmarks.trust.ingest_while_serving import FIGURE as INGEST_WHILE_SERVING
 from benchmarks.trust.losses import FIGURE as LOSSES
 from benchmarks.trust.soak import FIGURE as SOAK
+from benchmarks.trust.surprises import FIGURE as SURPRISES
 
 FIGURES: tuple[Figure, ...] = (
     LOSSES,
@@ -13,4 +14,5 @@ FIGURES: tuple[Figure, ...] = (
     INGEST_WHILE_SERVING,
     SOAK,
     EXACTLY_ONCE,
+    SURPRISES,
 )
