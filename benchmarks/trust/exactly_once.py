@@ -162,9 +162,7 @@ NEW_KEY = {"name": "a reader", "role": "reader", "books": [], "origins": []}
 
 
 async def _statuses(line: Line, count: int) -> list[int]:
-    statuses = [(await line.get("/books")).status for _ in range(count)]
-    await line.close()  # the service would close it before the next window
-    return statuses
+    return [(await line.get("/books")).status for _ in range(count)]
 
 
 async def measure(cases: int, broken: bool) -> Measured:

@@ -4,9 +4,10 @@ import asyncio
 import itertools
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from bookwise.settings import Settings
 from bookwise.wiring import App
 
 READERS = 2
+ROUNDS = 5
 WARM_UP = 40  #: queries before anything is measured
 SLOWER_MAX = 3.0  #: p95 during an ingest, compared with p95 without one
 EXAMPLES = 5
@@ -97,13 +99,16 @@ class Author:
 
     running: Running
     root: Path
+    editions: Iterator[int] = field(default_factory=partial(itertools.count, 1))
     is_ingesting: asyncio.Event = field(default_factory=asyncio.Event)
+    stops: bool = False  #: after the job that runs
     jobs: list[dict[str, Any]] = field(default_factory=list)
 
     async def run(self) -> None:
         line = self.running.line()
-        for edition in itertools.count(1):
-            edit(self.root, edition)
+        self.stops = False
+        while not self.stops:
+            edit(self.root, next(self.editions))
             started = await line.post("/ingestion/trigger", {"book_id": BOOK, "mode": "recreate"})
             self.is_ingesting.set()
             job = await self.running.job(line, started.json["job_id"])
@@ -117,6 +122,20 @@ def edit(root: Path, edition: int) -> None:
         lesson.write_text(f"{text}\nThis is edition {edition} of the lesson.\n")
 
 
+async def alternate(readers: Readers, author: Author, cases: int) -> tuple[list[float], list[float]]:
+    """Seconds per query without an ingest and during one, in turns: what else the machine does concerns both alike."""
+    alone: list[float] = []
+    beside: list[float] = []
+    while len(beside) < cases:
+        count = -(-cases // ROUNDS)
+        alone += await readers.query(count)
+        ingesting = asyncio.create_task(author.run())
+        beside += await readers.query(count, author.is_ingesting)
+        author.stops = True
+        await ingesting
+    return alone, beside
+
+
 async def measure(cases: int, broken: bool) -> Measured:
     with temporary_folder() as folder:
         root, data = folder / "book", folder / "data"
@@ -127,10 +146,7 @@ async def measure(cases: int, broken: bool) -> Measured:
             readers, author = Readers(running), Author(running, root)
             await readers.learn()
             await readers.query(WARM_UP)
-            alone = await readers.query(cases)
-            ingesting = asyncio.create_task(author.run())
-            beside = await readers.query(cases, author.is_ingesting)
-            ingesting.cancel()
+            alone, beside = await alternate(readers, author, cases)
     readers.failed += [f"job: {job}" for job in author.jobs if job["status"] != "completed"]
     slower = Ratio(name="p95 ratio", value=p95(beside) / p95(alone), at_most=SLOWER_MAX)
     return Measured(

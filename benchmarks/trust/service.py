@@ -32,6 +32,7 @@ MEMORY_DISK = Path("/dev/shm")
 MEMORY_DISK_FREE_MIN = 4 * 1024**3
 START_SECONDS = 90.0
 REPLY_SECONDS = 60.0
+IDLE_SECONDS = 2.0  #: the service may close a connection that is not used for longer
 BOOK = "book"
 RATE_MAX = 100_000
 
@@ -89,6 +90,7 @@ class Line:
     headers: Mapping[str, str] = field(default_factory=dict)
     _reader: asyncio.StreamReader | None = None
     _writer: asyncio.StreamWriter | None = None
+    _used: float = 0.0
 
     async def get(self, path: str, **headers: str) -> Reply:
         return await self.send("GET", path, b"", headers)
@@ -117,6 +119,8 @@ class Line:
             raise Gone(f"{method} {path}: {error!r}") from error
 
     async def _exchange(self, request: bytes) -> Reply:
+        if time.monotonic() > self._used + IDLE_SECONDS:
+            await self.close()
         if self._reader is None or self._writer is None:
             self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self.port, limit=2**22)
         self._writer.write(request)
@@ -124,6 +128,7 @@ class Line:
         head = (await self._reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         headers = {name.lower(): text.strip() for name, _, text in (entry.partition(":") for entry in head[1:])}
         body = await _body(self._reader, headers)
+        self._used = time.monotonic()
         if headers.get("connection") == "close":
             await self.close()
         return Reply(int(head[0].split()[1]), headers, body)
