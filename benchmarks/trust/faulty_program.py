@@ -49,12 +49,20 @@ def no_refusals() -> None:
     load_limit.AT_ONCE = 1_000_000
 
 
+def blind_access() -> None:
+    """Every key may see every book."""
+    from bookwise.domain.access import Caller
+
+    Caller.may_see = lambda self, book_id: True  # type: ignore[method-assign]
+
+
 CONTROLS: dict[str, Callable[[], None]] = {
     "": lambda: None,
     "half-answers": half_answers,
     "no-breaker": no_breaker,
     "deaf-streams": deaf_streams,
     "no-refusals": no_refusals,
+    "blind-access": blind_access,
 }
 
 

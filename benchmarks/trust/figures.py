@@ -1,6 +1,7 @@
 """All figures of trust, in their order."""
 
 from benchmarks.trust.figure import Figure
+from benchmarks.trust.isolation import FIGURE as ISOLATION
 from benchmarks.trust.load import FIGURE as LOAD
 from benchmarks.trust.model_faults import FIGURE as MODEL_FAULTS
 from benchmarks.trust.outage import FIGURE as OUTAGE
@@ -11,4 +12,5 @@ FIGURES: tuple[Figure, ...] = (
     OUTAGE,
     STREAM_HYGIENE,
     LOAD,
+    ISOLATION,
 )
