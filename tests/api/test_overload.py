@@ -28,9 +28,9 @@ async def test_a_question_that_would_wait_too_long_gets_503_and_leaves_nothing(
     path: str, tmp_path: Path, small_book: Path
 ) -> None:
     async with http_service(settings_for(tmp_path / "data", queue_seconds=0), small_book) as opened:
-        async with AsyncExitStack() as turns:
+        async with AsyncExitStack() as slots:
             for _ in range(AT_ONCE):
-                await turns.enter_async_context(opened.service.load_limit.turn())
+                await slots.enter_async_context(opened.service.load_limit.slot())
             refused = await opened.client.post(path, json=REQUESTS[path])
             assert refused.status_code == 503
             assert refused.json()["type"].endswith("/overloaded")
@@ -40,7 +40,7 @@ async def test_a_question_that_would_wait_too_long_gets_503_and_leaves_nothing(
         assert (await opened.client.post(path, json=REQUESTS[path])).status_code == 200
 
 
-async def test_answers_that_wait_for_their_model_take_no_turn(tmp_path: Path, small_book: Path) -> None:
+async def test_answers_that_wait_for_their_model_take_no_slot(tmp_path: Path, small_book: Path) -> None:
     async with answering(lambda _: Reply(fault="hang")) as model:
         settings = settings_for(tmp_path / "data", model_url=model.url, queue_seconds=0)
         async with http_service(settings, small_book) as opened:

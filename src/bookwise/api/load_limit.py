@@ -14,13 +14,13 @@ from bookwise.domain.answers import AnswerEvent, EngineName, EvidenceFound
 from bookwise.domain.errors import Overloaded
 
 AT_ONCE = 8  #: more would only share the same core; fewer would leave it idle while a remote index responds
-FIRST_GUESS = 0.1  #: seconds of a turn, before one has ended
-SMOOTHING = 0.1  #: weight of the newest turn in the mean time of a turn
+FIRST_GUESS = 0.1  #: seconds that a question needs, before one has ended
+SMOOTHING = 0.1  #: weight of the newest question in the mean time that one needs
 
 
 class LoadLimit:
-    """Turns for questions and searches. A turn ends when only the language model has work left to do: answers that wait
-    for it cost almost nothing, so thousands of them may be open."""
+    """Slots for questions and searches. A slot is released when only the language model has work left to do: answers
+    that wait for it cost almost nothing, so thousands of them may be open."""
 
     def __init__(self, longest_wait: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._longest_wait = longest_wait
@@ -29,8 +29,8 @@ class LoadLimit:
         self._mean_seconds = FIRST_GUESS
 
     @asynccontextmanager
-    async def turn(self) -> AsyncIterator["Turn"]:
-        """Waits for a turn, first come, first served. Raises `Overloaded` at once when the wait would be too long."""
+    async def slot(self) -> AsyncIterator["Slot"]:
+        """Waits for a slot, first come, first served. Raises `Overloaded` at once when the wait would be too long."""
         waiting = self._slots.statistics().tasks_waiting
         wait = (waiting + 1) * self._mean_seconds / AT_ONCE
         if self._slots.available_tokens <= 0 and wait > self._longest_wait:
@@ -39,38 +39,38 @@ class LoadLimit:
                 advice="Wait for the time in Retry-After, then ask again.",
                 retry_after=wait,
             )
-        turn = Turn(self._slots, self._clock)
-        await self._slots.acquire_on_behalf_of(turn)
-        turn.began = self._clock()
+        slot = Slot(self._slots, self._clock)
+        await self._slots.acquire_on_behalf_of(slot)
+        slot.began = self._clock()
         try:
-            yield turn
+            yield slot
         finally:
-            turn.end()
-            self._mean_seconds += SMOOTHING * (turn.seconds - self._mean_seconds)
+            slot.release()
+            self._mean_seconds += SMOOTHING * (slot.seconds - self._mean_seconds)
 
     async def answer(
         self, events: AsyncGenerator[AnswerEvent], kit: AskKit, engine: EngineName | None = None
     ) -> AsyncGenerator[AnswerEvent]:
-        """The events of an answer, which is not begun before its turn."""
-        async with self.turn() as turn, aclosing(events):
+        """The events of an answer, which does not begin before it has a slot."""
+        async with self.slot() as slot, aclosing(events):
             async for event in events:
                 if isinstance(event, EvidenceFound) and _model_writes(kit, engine):
-                    turn.end()
+                    slot.release()
                 yield event
 
 
-class Turn:
-    """The right to use the processor."""
+class Slot:
+    """The right to work on one question."""
 
     def __init__(self, slots: anyio.CapacityLimiter, clock: Callable[[], float]) -> None:
         self.began = self.seconds = 0.0
         self._slots, self._clock = slots, clock
-        self._has_ended = False
+        self._is_released = False
 
-    def end(self) -> None:
-        """Gives the turn to the next. Ending it twice does no harm."""
-        if not self._has_ended:
-            self._has_ended = True
+    def release(self) -> None:
+        """Gives the slot to the next question. Doing it twice does no harm."""
+        if not self._is_released:
+            self._is_released = True
             self.seconds = self._clock() - self.began
             self._slots.release_on_behalf_of(self)
 
