@@ -3,8 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Three workers keep two cores busy: many tests wait for a process, a timeout or a kill.
-PYTEST := $(BIN)/pytest -n 3 --dist worksteal
+# Four workers keep two cores busy: many tests wait for a process, a timeout or a kill.
+PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
 # Byte code is kept, even if the environment forbids it: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
@@ -84,6 +84,7 @@ bench: setup ## Ratios against the bare floor, and the quality of search and ans
 	@$(BIN)/python -m benchmarks.readers
 	@$(BIN)/python -m benchmarks.followups
 	@$(BIN)/python -m benchmarks.grounding
+	@$(BIN)/python -m benchmarks.contradictions
 	@$(BIN)/python -m benchmarks.serve
 
 docs: setup ## Write the reference pages again from the code
