@@ -1,6 +1,7 @@
 """All figures of trust, in their order."""
 
 from benchmarks.trust.figure import Figure
+from benchmarks.trust.hostile_content import FIGURE as HOSTILE_CONTENT
 from benchmarks.trust.isolation import FIGURE as ISOLATION
 from benchmarks.trust.load import FIGURE as LOAD
 from benchmarks.trust.model_faults import FIGURE as MODEL_FAULTS
@@ -13,4 +14,5 @@ FIGURES: tuple[Figure, ...] = (
     STREAM_HYGIENE,
     LOAD,
     ISOLATION,
+    HOSTILE_CONTENT,
 )

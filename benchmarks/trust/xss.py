@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.async_api import Page, Route, async_playwright
 from tests.browser.conftest import CHROMIUM, OPTIONS, PATIENCE_MS
-from tests.support.scripted_http import Reply, Request, answering
+from tests.support.scripted_http import Answer, Reply, Request, answering
 from tests.support.scripted_model import KEY, says
 
 from benchmarks.trust.real_service import RealService, ingest_books, running
@@ -80,13 +80,17 @@ SCAN = """() => {
   const chat = document.querySelector("bookwise-chat");
   for (const element of chat.log.querySelectorAll("*")) {
     if (!known.has(element.tagName.toUpperCase())) bad.push("element " + element.tagName);
-    for (const { name } of element.attributes) if (name.startsWith("on") || name === "srcdoc") bad.push("attribute " + name);
+    for (const { name } of element.attributes) if (/^on|^srcdoc$/.test(name)) bad.push("attribute " + name);
     if (element.tagName === "A" && !/^https?:/.test(element.href)) bad.push("link " + element.href);
   }
   if (chat.heading.children.length || document.scripts.length !== 1 || window.length) bad.push("script or frame");
   return bad;
 }"""
-ASK = "message => { const chat = document.querySelector('bookwise-chat'); chat.input.value = message; return chat.submit(); }"
+ASK = """message => {
+  const chat = document.querySelector("bookwise-chat");
+  chat.input.value = message;
+  return chat.submit();
+}"""
 
 
 @dataclass
@@ -111,10 +115,12 @@ def payloads(url: str) -> list[str]:
 
 def lesson(number: int, payload: str) -> str:
     """A lesson with the payload in its metadata, title, text, list and code."""
-    title = json.dumps(f"Gadget{number} {payload.splitlines()[0]}")
+    line = payload.splitlines()[0]
+    head = (
+        f"---\ntitle: {json.dumps(f'Gadget{number} {line}')}\n---\n# Gadget{number}\n\n## About gadget{number} {line}"
+    )
     return (
-        f"---\ntitle: {title}\n---\n# Gadget{number}\n\n## About gadget{number} {payload.splitlines()[0]}\n\n"
-        f"The gadget{number} opens at {number} percent. {payload}\n\n- gadget{number}: {payload.splitlines()[0]}\n\n{payload}\n"
+        f"{head}\n\nThe gadget{number} opens at {number} percent. {payload}\n\n- gadget{number}: {line}\n\n{payload}\n"
     )
 
 
@@ -123,7 +129,7 @@ def book(hostile: Sequence[str]) -> dict[str, str]:
     return {"bookwise.toml": about} | {f"{n:03}.md": lesson(n, payload) for n, payload in enumerate(hostile)}
 
 
-def model_of(hostile: Sequence[str]):  # type: ignore[no-untyped-def] # noqa: ANN201
+def model_of(hostile: Sequence[str]) -> Answer:
     """A model that repeats the payload; asked for quotes, it has nothing to say."""
 
     def reply(request: Request) -> Reply:
@@ -166,7 +172,7 @@ async def in_browser(service: RealService, hostile: Sequence[str], chosen: Seque
             context = await browser.new_context()
             page = await context.new_page()
             page.set_default_timeout(PATIENCE_MS)
-            page.on("dialog", lambda dialog: bad.append(f"xss: dialog {dialog.message}"))
+            page.on("dialog", lambda dialog, bad=bad: bad.append(f"xss: dialog {dialog.message}"))
             await page.route("**/chat/stream", fail_on_request)
             await page.goto(service.url)
             for number in chosen[start : start + PER_PAGE]:

@@ -38,7 +38,8 @@ class GroundingReport(Shape):
 
     supported: Similarity
     unsupported: tuple[str, ...] = Field(
-        default=(), description="The unsupported sentences that `response` shows. Those that were dropped are shown nowhere."
+        default=(),
+        description="The unsupported sentences that `response` shows. Those that were dropped are shown nowhere.",
     )
     unsupported_citations: int = Field(default=0, ge=0)
 
