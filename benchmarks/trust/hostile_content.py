@@ -55,8 +55,8 @@ FIGURE = Figure(
     number=11,
     name="hostile content",
     counts=f"{PAYLOADS} scripts in a real browser, {INJECTIONS} orders for a model that obeys, {len(ADDRESSES)} "
-    f"addresses and {PATHS} paths; bad: a script or request that runs, or a secret, another book or the model's own words "
-    "in a response, a page, a command or the log",
+    f"addresses and {PATHS} paths; bad: a script or request that runs, or a secret, another book or the model's own "
+    "words in a response, a page, a command or the log",
     cases=CASES,
     control="the page takes text for HTML",
     control_cases=10,
