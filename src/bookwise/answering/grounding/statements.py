@@ -27,7 +27,7 @@ _CLAUSE_END = re.compile(
     re.IGNORECASE,
 )
 _CODE_SPAN = re.compile(r"`([^`\n]+)`")
-_IDENTIFIER = re.compile(r"\b[^\W\d]\w*_\w+\b|\b[a-z]+[A-Z]\w*\b")
+_IDENTIFIER = re.compile(r"\b[^\W\d]\w*_\w+\b|\b[a-z]+[A-Z]\w*\b|\b[^\W\d]\w+(?=-\d)")
 NAME = re.compile(r"(?<![.!?:] )(?<!^)(?<![\"“‘(])\b[A-Z]\w+|\b\w*[A-Z]\w*[A-Z]\w*\b")
 
 
@@ -71,7 +71,8 @@ def statement(sentence: str) -> Statement:
 
 
 def identifiers(text: str) -> set[str]:
-    """Returns the names of code in a text, in lower case: the words of code spans, and words such as `create_node`."""
+    """Returns the names of code in a text, in lower case: the words of code spans, and words such as `create_node` and
+    `sensor-4`, of which only `sensor` counts."""
     code = " ".join(_CODE_SPAN.findall(text))
     return {word.lower() for word in [*re.findall(r"[^\W\d]\w+", code), *_IDENTIFIER.findall(text)]}
 

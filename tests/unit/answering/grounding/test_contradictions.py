@@ -47,6 +47,7 @@ BOOK = tuple(
         "Use `ros2 launch` to start one node and `ros2 run` to start several nodes.",
         "Create a publisher with `ros2 launch` before you start the timer.",
         "Unity replaces the physics engine of Gazebo.",
+        "The camera needs at least 8 GB of memory. zebracanary-8",
         # order and comparison
         "The best-effort policy is slower than the reliable policy.",
         "The reliable policy is faster than the best-effort policy.",
