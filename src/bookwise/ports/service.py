@@ -179,5 +179,8 @@ class DeliveryStore(Protocol):
     async def release(self, delivery_id: str) -> None:
         """Gives up a delivery that could not be handled; it may come again."""
 
+    async def newest(self) -> datetime | None:
+        """When the newest delivery was claimed; None when none is stored."""
+
     async def forget(self, *, before: datetime) -> int:
         """Deletes older records; returns their number."""

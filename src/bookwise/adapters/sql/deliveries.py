@@ -42,6 +42,10 @@ class SqlDeliveries:
         statement = delete(deliveries).where(deliveries.c.delivery_id == delivery_id)
         await self._database.write(lambda connection: connection.execute(statement))
 
+    async def newest(self) -> datetime | None:
+        query = select(deliveries.c.claimed_at).order_by(deliveries.c.claimed_at.desc()).limit(1)
+        return await self._database.read(lambda connection: connection.execute(query).scalar())
+
     async def forget(self, *, before: datetime) -> int:
         is_old = deliveries.c.claimed_at < before
         query = select(deliveries.c.delivery_id).where(is_old).limit(1)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -207,11 +207,10 @@ def _is_incomplete(message: StoredMessage) -> bool:
 
 def _placed(answer: ThreadMessage, live: list[StoredMessage], index: int) -> StoredMessage:
     """The answer as it is stored, in the order of time even if clocks differ or a later question is there already."""
-    message = message_row(answer)
-    message["timestamp"] = max(message["timestamp"], live[index - 1]["timestamp"])
+    timestamp = max(answer.timestamp, message_from(live[index - 1]).timestamp)
     if index + 1 < len(live):
-        message["timestamp"] = min(message["timestamp"], live[index + 1]["timestamp"])
-    return message
+        timestamp = min(timestamp, message_from(live[index + 1]).timestamp)
+    return message_row(replace(answer, timestamp=timestamp))
 
 
 def _turn(question: str, *, at: datetime) -> list[StoredMessage]:

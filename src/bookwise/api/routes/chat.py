@@ -104,10 +104,16 @@ def _stream(request: Request, caller: Caller, body: ChatRequest) -> EventStream:
     )
 
 
-async def _conversation(
+def _conversation(
     body: ChatRequest, answer_id: str, caller: Caller, state: ServiceState
 ) -> AsyncGenerator[AnswerEvent]:
-    """The events of one answer in the caller's session, with the answer logged."""
+    """The events of one answer in the caller's session, with the answer logged. Begins when there is room."""
+    return state.load_limit.answer(_answer_events(body, answer_id, caller, state), state.kit, body.engine)
+
+
+async def _answer_events(
+    body: ChatRequest, answer_id: str, caller: Caller, state: ServiceState
+) -> AsyncGenerator[AnswerEvent]:
     if body.engine is not None and body.engine not in state.kit.engines:
         raise InvalidInput(
             f"The engine {body.engine!r} is not configured.", advice=f"Use {', '.join(state.kit.engines)}."
