@@ -57,11 +57,11 @@ async def history(
     """Returns the messages of a session, page by page."""
     threads = state_of(request).app.threads
     with _session_not_found(session_id):
-        messages = await threads.history(session_id, owner=caller.owner, limit=MESSAGES_MAX)
+        page = await threads.page(session_id, owner=caller.owner, offset=offset, limit=limit)
     return HistoryResponse(
         session_id=session_id,
-        messages=tuple(map(HistoryMessage.of, messages[offset : offset + limit])),
-        total=len(messages),
+        messages=tuple(map(HistoryMessage.of, page.messages)),
+        total=page.total,
         limit=limit,
         offset=offset,
     )
