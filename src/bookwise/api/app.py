@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import anyio
@@ -27,9 +27,9 @@ from bookwise.api.routes.mcp import mount_mcp
 from bookwise.api.state import ServiceState, open_state
 from bookwise.api.telemetry import RequestTracing
 from bookwise.domain.errors import BookwiseError
-from bookwise.domain.journal import KEPT_DAYS
 from bookwise.domain.rate_limits import MAINTENANCE_SECONDS
 from bookwise.domain.threads import IDLE_SECONDS
+from bookwise.operations.retention import apply_retention
 from bookwise.ports import Embedder
 from bookwise.settings import Settings
 
@@ -141,7 +141,7 @@ async def _clean_up(state: ServiceState) -> None:
             await state.app.threads.archive_idle(idle_seconds=IDLE_SECONDS)
             await state.app.responses.forget(before=datetime.now(UTC) - KEPT)
             await state.app.deliveries.forget(before=datetime.now(UTC) - DELIVERIES_KEPT)
-            await state.app.journal.forget(before=datetime.now(UTC) - timedelta(days=KEPT_DAYS))
+            await apply_retention(state.app)
         except BookwiseError as error:
             logger.warning("cleanup.failed", extra={"code": error.code})
         await anyio.sleep(CLEANUP_SECONDS)

@@ -42,6 +42,14 @@ class ThreadMessage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPage:
+    """Some consecutive messages of a thread, oldest first."""
+
+    messages: tuple[ThreadMessage, ...]
+    total: int  #: number of messages in the thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
     """A stored conversation: user and assistant messages alternate, starting with the user."""
 

@@ -157,6 +157,7 @@ async def _run(discovery: Discovery, run: _JobRun, stages: Stages, records: dict
         await sweep(book_id, index=kit.index, catalog=kit.catalog)
         await kit.catalog.mark_ingested(book_id, run.job.mode, kit.clock())
     await run.save()
+    await kit.vectors.forget_unused()
     return await kit.jobs.finish(run.job)
 
 

@@ -19,7 +19,7 @@ from bookwise.domain.jobs import (
 )
 from bookwise.ingestion.chunk import ChunkOptions, chunk, lesson_id
 from bookwise.ingestion.discover import Discovery
-from bookwise.ingestion.embed import Memory, embed
+from bookwise.ingestion.embed import Memory, embed, text_hash
 from bookwise.ingestion.parse import PARSER_VERSION, ParseOptions, parse
 from bookwise.ingestion.plan import revision_of
 from bookwise.ingestion.publish import EmbeddedLesson, inherit
@@ -122,6 +122,7 @@ class Stages:
             url=file.url,
             chunk_ids=tuple(c.id for c in chunks),
             ingested_at=now,
+            text_hashes=tuple(map(text_hash, chunks)),
         )
         return ChunkedLesson(record=record, chunks=chunks)
 

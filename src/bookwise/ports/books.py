@@ -40,6 +40,10 @@ class VectorCache(Protocol):
     async def remember(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
         """Stores the vectors. Idempotent; a newer vector for the same text replaces the older one."""
 
+    async def forget_unused(self) -> int:
+        """Deletes the oldest vectors of texts that are in no live lesson, beyond as many as there are live chunks (at
+        least 1,000), so that undoing an edit stays fast; returns their number."""
+
 
 class LessonIndex(Protocol):
     """Stores and searches the chunks of all books.

@@ -7,7 +7,21 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Connection, Delete, Row, Select, Update, and_, delete, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Delete,
+    Row,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from bookwise.adapters.sql.column_types import escape_text
@@ -16,12 +30,12 @@ from bookwise.adapters.sql.rows import StoredMessage, message_from, message_row,
 from bookwise.adapters.sql.tables import archived_messages, threads
 from bookwise.adapters.sql.thread_leases import LEASE_MAX_SECONDS, ThreadLeases
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound
-from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Thread, ThreadMessage, checked_thread_id
+from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Thread, ThreadMessage, ThreadPage, checked_thread_id
 
 _MAX_LIMIT = 2**31 - 1
 _MAX_SECONDS = 10**9
 _LEASE_MAX = timedelta(seconds=LEASE_MAX_SECONDS)
-_BATCH = 50  # threads moved per transaction, so that other writers can run in between
+_BATCH = 500  # threads moved per transaction, so that other writers can run in between
 
 _WHOLE_WORDS = re.compile(rf"(?s).{{1,{SUMMARY_MAX}}}(?!\S)")
 _WITHOUT_MESSAGES = tuple(column for column in threads.c if column.name != "messages")
@@ -136,6 +150,12 @@ class SqlThreads:
     async def history(self, thread_id: str, *, owner: str = "", limit: int = 1000) -> list[ThreadMessage]:
         return await self._database.read(_read_history, _ThreadKey.of(thread_id, owner), _validate_limit(limit))
 
+    async def page(self, thread_id: str, *, owner: str = "", offset: int = 0, limit: int = 50) -> ThreadPage:
+        if offset < 0:
+            raise InvalidInput(f"offset is {offset}; it must be 0 or more.", advice="Use a larger offset.")
+        window = range(min(offset, _MAX_LIMIT), min(offset, _MAX_LIMIT) + _validate_limit(limit))
+        return await self._database.read(_read_page, _ThreadKey.of(thread_id, owner), window)
+
     async def remove(self, thread_id: str, *, owner: str = "") -> None:
         await self._database.write(_change_one, _ThreadKey.of(thread_id, owner), delete(threads))
 
@@ -145,6 +165,18 @@ class SqlThreads:
         count = 0
         while await self._database.read(lambda connection: connection.execute(query.limit(1)).first()) is not None:
             batch = await self._database.write(_archive_threads, query.limit(_BATCH), now)
+            if not batch:
+                break  # the remaining threads are in use
+            count += batch
+        return count
+
+    async def remove_idle(self, *, idle_seconds: float) -> int:
+        now = self._clock()
+        is_idle = and_(threads.c.updated_at < now - _validate_seconds("idle_seconds", idle_seconds), _is_free(now))
+        idle = select(threads.c.thread_id).where(is_idle).limit(_BATCH)
+        count = 0
+        while await self._database.read(lambda connection: connection.execute(idle.limit(1)).first()) is not None:
+            batch = await self._database.write(_remove_threads, idle)
             if not batch:
                 break  # the remaining threads are in use
             count += batch
@@ -221,17 +253,34 @@ def _turn(question: str, *, at: datetime) -> list[StoredMessage]:
 
 def _archive_threads(connection: Connection, idle: Select[Any], now: datetime) -> int:
     rows = connection.execute(idle.with_for_update(skip_locked=True)).all()
-    for row in rows:
-        _archive_messages(connection, row.thread_id, row.archived_count, row.messages)
-        values = {"messages": [], "archived_count": row.archived_count + len(row.messages), "archived_at": now}
-        connection.execute(update(threads).where(threads.c.thread_id == row.thread_id).values(values))
+    messages = [
+        {"thread_id": row.thread_id, "position": position, "message": message}
+        for row in rows
+        for position, message in enumerate(row.messages, start=row.archived_count)
+    ]
+    if messages:
+        connection.execute(insert(archived_messages), messages)
+    counts = [{"of_thread": row.thread_id, "count": row.archived_count + len(row.messages)} for row in rows]
+    if counts:
+        values = {"messages": [], "archived_count": bindparam("count"), "archived_at": now}
+        connection.execute(update(threads).where(threads.c.thread_id == bindparam("of_thread")).values(values), counts)
     return len(rows)
 
 
+def _remove_threads(connection: Connection, idle: Select[Any]) -> int:
+    ids = list(connection.execute(idle.with_for_update(skip_locked=True)).scalars())
+    if ids:
+        connection.execute(delete(threads).where(threads.c.thread_id.in_(ids)))
+    return len(ids)
+
+
+def _is_free(now: datetime) -> ColumnElement[bool]:
+    return or_(threads.c.busy_until.is_(None), threads.c.busy_until <= now, threads.c.busy_until > now + _LEASE_MAX)
+
+
 def _select_idle(now: datetime, idle: timedelta) -> Select[Any]:
-    is_free = or_(threads.c.busy_until.is_(None), threads.c.busy_until <= now, threads.c.busy_until > now + _LEASE_MAX)
     is_idle = and_(threads.c.archived_at.is_(None), threads.c.updated_at < now - idle)
-    return select(threads).where(is_idle, is_free).order_by(threads.c.updated_at)
+    return select(threads).where(is_idle, _is_free(now)).order_by(threads.c.updated_at)
 
 
 def _archive_messages(connection: Connection, thread_id: str, first: int, messages: Sequence[StoredMessage]) -> None:
@@ -265,6 +314,21 @@ def _read_history(connection: Connection, key: _ThreadKey, limit: int) -> list[T
     row = key.require(connection.execute(select(threads).where(key.condition)).first())
     archived = _newest_archived(connection, row, limit - len(row.messages))
     return [message_from(message) for message in [*archived, *row.messages][-limit:]]
+
+
+def _read_page(connection: Connection, key: _ThreadKey, window: range) -> ThreadPage:
+    _use_one_snapshot(connection)
+    row = key.require(connection.execute(select(threads).where(key.condition)).first())
+    position = archived_messages.c.position
+    query = select(archived_messages.c.message).where(
+        archived_messages.c.thread_id == row.thread_id, position >= window.start, position < window.stop
+    )
+    archived = connection.execute(query.order_by(position)).scalars() if window.start < row.archived_count else ()
+    live = row.messages[max(0, window.start - row.archived_count) : max(0, window.stop - row.archived_count)]
+    return ThreadPage(
+        messages=tuple(message_from(message) for message in [*archived, *live]),
+        total=row.archived_count + len(row.messages),
+    )
 
 
 def _newest_archived(connection: Connection, row: Row[Any], limit: int) -> list[StoredMessage]:
