@@ -36,7 +36,7 @@ class Scene:
     clone: Path
 
     async def deliver(self, delivery: str, **changed: Any) -> dict[str, Any]:
-        pushed = {"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}, **changed}
+        pushed = {"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}, "after": delivery, **changed}
         body = json.dumps(pushed).encode()
         headers = {
             "Content-Type": "application/json",
@@ -186,6 +186,8 @@ async def test_a_clone_that_cannot_be_pulled_fails_the_job_and_loses_nothing(sce
     job = await scene.pushed("delivery-1")
     assert job["status"] == "failed"
     assert "Not possible to fast-forward" in job["error_message"]
+    assert "clone" in job["error_message"]
+    assert str(scene.clone.parent) not in json.dumps(job), "not where the folder is on the machine"
     assert git(scene.clone, "rev-parse", "HEAD") == own
     assert await scene.finds("gearboxes"), "the book is as it was"
     git(scene.clone, "reset", "--quiet", "--hard", "origin/main~1")

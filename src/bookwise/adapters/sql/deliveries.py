@@ -1,4 +1,4 @@
-"""Handled webhook deliveries in SQL, stored for as long as GitHub may repeat them."""
+"""Handled webhook deliveries in SQL."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ from sqlalchemy import and_, delete, select, update
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.tables import webhook_deliveries as deliveries
 
-DELIVERIES_KEPT = timedelta(days=3)
+DELIVERIES_KEPT = timedelta(days=365)  #: a push that someone has recorded can be sent again at any time
 CLAIM_SECONDS = 60.0  #: how long a process that has died keeps a delivery from being handled
 
 
