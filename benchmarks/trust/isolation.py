@@ -61,7 +61,7 @@ class Position:
 
     def about(self, names: Names) -> dict[str, Any]:
         """The request about these names, as the client wants it."""
-        asked = {"method": self.method, "url": _filled(self.path, names), "headers": dict(self.headers)}
+        asked: dict[str, Any] = {"method": self.method, "url": _filled(self.path, names), "headers": dict(self.headers)}
         asked["params"] = {name: _filled(value, names) for name, value in self.query.items()}
         if self.body is not None:
             asked["content"] = _filled(json.dumps(self.body), names)
