@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+UV_VERSION := 0.13.7
+UV := .tools/uv-$(UV_VERSION)/bin/uv
 # Four workers keep two cores busy: many tests wait for a process, a timeout or a kill.
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
@@ -26,8 +28,9 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 lock: ## Resolve the dependencies again into requirements.lock (hashes, no addresses)
-	@test -x .tools/bin/uv || ($(PYTHON) -m venv .tools && .tools/bin/python -m pip install --quiet uv)
-	.tools/bin/uv pip compile pyproject.toml --all-extras --generate-hashes --universal \
+	@test -x $(UV) || ($(PYTHON) -m venv .tools/uv-$(UV_VERSION) \
+		&& .tools/uv-$(UV_VERSION)/bin/python -m pip install --quiet uv==$(UV_VERSION))
+	$(UV) pip compile pyproject.toml --all-extras --generate-hashes --universal \
 		--no-annotate --no-header --no-emit-index-url --quiet -o requirements.lock
 
 demo: setup ## Ingest the sample book, ask it and search it, in a throw-away data folder

@@ -5,13 +5,14 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bookwise.adapters.private_files import make_private, private_umask
+from bookwise.adapters.seal import sealed
 from bookwise.domain.errors import DataFolderBusy, Misconfigured
 
 LOCK_FILE = "lock"
@@ -27,8 +28,10 @@ class RunningService:
 
 
 @contextmanager
-def lock_data_folder(folder: Path) -> Iterator[None]:
+def lock_data_folder(folder: Path, *, writes: bool = True) -> Iterator[None]:
     """Locks the folder for the duration of the block. Other users can neither read it nor what is written meanwhile.
+
+    `writes=False` promises that the block changes neither the database nor the index.
 
     `DataFolderBusy` names the process that holds the lock; `Misconfigured` if the folder cannot be written.
     """
@@ -40,7 +43,7 @@ def lock_data_folder(folder: Path) -> Iterator[None]:
             raise _busy_error(folder, _read_holder(handle)) from None
         _write_holder(handle)
         make_private(folder)
-        with private_umask():
+        with private_umask(), sealed(folder) if writes else nullcontext():
             yield
     finally:
         os.close(handle)

@@ -22,6 +22,7 @@ from bookwise.adapters.qdrant.packages import require_client
 from bookwise.adapters.sql.address import sqlite_url
 from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
 from bookwise.domain.errors import DataFolderBusy
+from bookwise.retrieval.checked_catalog import CheckedCatalog
 from bookwise.retrieval.search import SearchKit
 from bookwise.settings import Settings
 
@@ -62,6 +63,7 @@ class App:
     vectors: VectorCache
     index: LessonIndex
     catalog: Catalog
+    reader: CatalogReader  #: the same catalog for readers: refuses a book that is incomplete in the index
     jobs: JobStore
     threads: ThreadStore
     keys: KeyStore
@@ -70,11 +72,12 @@ class App:
     journal: Journal
     rate_limits: RateLimits
     deliveries: DeliveryStore
+    check_database: Callable[[], Awaitable[tuple[str, ...]]]  #: → what is wrong in its file
     steps: StepStore | None = None  #: of jobs that workers share; None: this process runs its jobs itself
 
     @property
     def search_kit(self) -> SearchKit:
-        return SearchKit(embedder=self.embedder, index=self.index, catalog=self.catalog)
+        return SearchKit(embedder=self.embedder, index=self.index, catalog=self.reader)
 
     @property
     def ingestion_kit(self) -> IngestionKit:
@@ -125,6 +128,7 @@ async def open_app(
             vectors=stores.vectors(),
             index=index,
             catalog=catalog,
+            reader=CheckedCatalog(catalog, index, catalog.live_chunks),
             jobs=jobs,
             threads=stores.threads(),
             keys=stores.keys(),
@@ -133,6 +137,7 @@ async def open_app(
             journal=stores.journal(),
             rate_limits=stores.rate_limits(),
             deliveries=stores.deliveries(),
+            check_database=stores.check_integrity,
             steps=None if settings.needs_data_folder else await stores.steps(index.id, catalog),
         )
 
@@ -204,7 +209,7 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
             yield app.search_kit
         return
     async with AsyncExitStack() as stack:
-        stack.enter_context(lock_data_folder(settings.data_dir))
+        stack.enter_context(lock_data_folder(settings.data_dir, writes=False))
         embedder = await stack.enter_async_context(open_embedder(settings, inline=True))
         opening = open_configured_index(settings, embedder)
         if begin_loading := getattr(embedder, "begin_loading", None):  # a local model loads while the index opens
@@ -214,7 +219,7 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
         catalog = open_catalog(index.id)
         if catalog.is_current:
             guarded = GuardedCatalogReader(catalog, _guard(settings, embedder, open_catalog))
-            yield SearchKit(embedder=embedder, index=index, catalog=guarded)
+            yield SearchKit(embedder=embedder, index=index, catalog=CheckedCatalog(guarded, index, catalog.live_chunks))
             return
     async with open_app(settings) as app:
         yield app.search_kit

@@ -27,6 +27,7 @@ from bookwise.adapters.qdrant.schema import (
 )
 from bookwise.adapters.qdrant.shard import Shard, engine_errors, open_shard, opening_errors
 from bookwise.adapters.qdrant.terms import TermEncoder, Terms
+from bookwise.adapters.qdrant.verify import count_sound
 from bookwise.domain.books import Chunk, EmbeddedChunk, Vector
 from bookwise.domain.search import Candidate, Filter
 
@@ -61,6 +62,7 @@ class EmbeddedIndex:
 
     def __init__(self, shard: Shard) -> None:
         self.id = shard.id
+        self._identity = shard.identity
         self._engine = shard.engine
         self._write_slot = anyio.CapacityLimiter(1)
         self._terms = TermEncoder()
@@ -110,6 +112,9 @@ class EmbeddedIndex:
             return []
         return await self._in_thread(partial(self._export, book_id, list(revisions)))
 
+    async def verify(self, book_id: str) -> dict[str, int]:
+        return await self._in_thread(partial(self._verify, book_id))
+
     async def unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
         with engine_errors():
             return frozenset(word for word in words if self._is_unknown(book_id, word))
@@ -143,6 +148,7 @@ class EmbeddedIndex:
 
     def _commit(self) -> None:
         self._engine.flush()
+        self._identity.touch()
         self._idf.cache_clear()
         self._chunk_count.cache_clear()
         self._refresh_facts()
@@ -162,7 +168,8 @@ class EmbeddedIndex:
         return [to_chunk(payload) if (payload := payloads.get(ref)) else None for ref in refs]
 
     def _chunks(self, wanted: list[Condition]) -> list[Chunk]:
-        return [to_chunk(record.payload) for record in self._records(wanted)]
+        found = (to_chunk(record.payload) for record in self._records(wanted))
+        return [chunk for chunk in found if chunk is not None]
 
     def _vectors(self, book_id: str, chunk_ids: list[str]) -> dict[str, Vector]:
         wanted = conditions.of_chunks(book_id, chunk_ids)
@@ -171,7 +178,12 @@ class EmbeddedIndex:
 
     def _export(self, book_id: str, revisions: list[str]) -> list[EmbeddedChunk]:
         records = self._records(conditions.of_revisions(book_id, revisions), with_vector=[DENSE])
-        return sorted((to_embedded(r.payload, tuple(r.vector[DENSE])) for r in records), key=by_revision)
+        exported = (to_embedded(record.payload, tuple(record.vector[DENSE])) for record in records)
+        return sorted((chunk for chunk in exported if chunk is not None), key=by_revision)
+
+    def _verify(self, book_id: str) -> dict[str, int]:
+        records = self._records([conditions.of_book(book_id)], with_vector=[DENSE, WORDS])
+        return count_sound(records, self._terms)
 
     def _records(
         self, wanted: list[Condition], *, with_payload: bool | list[str] = True, with_vector: bool | list[str] = False

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,20 +25,22 @@ class Shard:
     """The engine's handle, and the identity of the data in it."""
 
     id: str
+    identity: Path  #: its file; `touch` it after every change of the data (adapters/seal.py)
     engine: Any  # the engine's type stubs are wider than the values it takes and returns here
 
 
 def open_shard(folder: Path, size: int) -> Shard:
     """The shard in `folder`, created for vectors of `size` numbers when absent."""
     identity = folder / IDENTITY_FILE
-    if identity.exists():
+    if identity.exists() and identity.stat().st_size:
         engine = qdrant.EdgeShard.load(str(folder), None)
-        _drop_unused_indexes(engine)
+        if _drop_unused_indexes(engine):
+            identity.touch()
         _read_ahead(folder)
     else:
         engine = _create(folder, size)
-        identity.write_text(json.dumps({"id": str(uuid.uuid4()), "size": size}))
-    return Shard(id=json.loads(identity.read_text())["id"], engine=engine)
+        _write_identity(identity, size)
+    return Shard(id=json.loads(identity.read_text())["id"], identity=identity, engine=engine)
 
 
 @contextmanager
@@ -98,12 +101,36 @@ def _written_parts(descriptor: int) -> Iterator[tuple[int, int]]:
 
 
 def _create(folder: Path, size: int) -> qdrant.EdgeShard:
-    folder.mkdir(parents=True, exist_ok=True)
+    """An empty shard. A folder that exists without an identity is the rest of a creation that was interrupted: no
+    catalog can name it, so it is removed."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
     engine = qdrant.EdgeShard.create(str(folder), _config(size))
     for field, params in _field_indexes().items():
         engine.update(qdrant.UpdateOperation.create_field_index(field, params))
     engine.flush()
     return engine
+
+
+def _write_identity(path: Path, size: int) -> None:
+    """Completes a creation: the file appears with its content, or not at all."""
+    unfinished = path.with_suffix(".unfinished")
+    with unfinished.open("w", encoding="utf-8") as file:
+        json.dump({"id": str(uuid.uuid4()), "size": size}, file)
+        file.flush()
+        os.fsync(file.fileno())
+    unfinished.rename(path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Writes the names in a folder to the disk."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _field_indexes() -> dict[str, Any]:
@@ -114,13 +141,14 @@ def _field_indexes() -> dict[str, Any]:
     return keywords | ranges | integers
 
 
-def _drop_unused_indexes(engine: qdrant.EdgeShard) -> None:
-    """Drops the field indexes that an older version created and no filter uses."""
+def _drop_unused_indexes(engine: qdrant.EdgeShard) -> bool:
+    """Drops the field indexes that an older version created and no filter uses. Whether there were any."""
     unused = engine.info().payload_schema.keys() - _field_indexes().keys()
     for field in unused:
         engine.update(qdrant.UpdateOperation.delete_field_index(field))
     if unused:
         engine.flush()
+    return bool(unused)
 
 
 def _config(size: int) -> qdrant.EdgeConfig:

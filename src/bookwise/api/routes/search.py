@@ -95,7 +95,7 @@ async def context(
     """Returns a chunk with its neighbours in the same lesson."""
     app = state_of(request).app
     neighbourhood = await read.context(
-        None, str(chunk_id), before=before, after=after, index=app.index, catalog=app.catalog
+        None, str(chunk_id), before=before, after=after, index=app.index, catalog=app.reader
     )
     if not caller.may_see(neighbourhood.chunk.locator.book_id):
         raise read.chunk_not_found(str(chunk_id))
