@@ -28,18 +28,18 @@ class ThreadLeases:
     def __init__(self, *, exclusive: bool, clock: Callable[[], datetime] | None) -> None:
         self._exclusive = exclusive
         self._clock = clock  #: None: the clock of the database server, which all processes share
-        self._held: dict[Key, float] = {}  #: until when each lease is renewed, on the monotonic clock
+        self._deadlines: dict[Key, float] = {}  #: until when each lease is renewed, on the monotonic clock
 
     @contextmanager
     def claim(self, key: Key, seconds: float) -> Iterator[None]:
         """Holds the lease for at most `seconds`, if the block succeeds. Raises `ThreadBusy`."""
         if not self._exclusive:
             yield
-            self._held[key] = monotonic() + seconds
+            self._deadlines[key] = monotonic() + seconds
             return
-        if (left := self._held.get(key, 0.0) - monotonic()) > 0:
+        if (left := self._deadlines.get(key, 0.0) - monotonic()) > 0:
             raise thread_busy(key[0], min(left, RETRY_SECONDS))
-        self._held[key] = monotonic() + seconds  # before the block, in which another question may arrive
+        self._deadlines[key] = monotonic() + seconds  # before the block, in which another question may arrive
         try:
             yield
         except BaseException:
@@ -47,7 +47,7 @@ class ThreadLeases:
             raise
 
     def drop(self, key: Key) -> None:
-        self._held.pop(key, None)
+        self._deadlines.pop(key, None)
 
     def require_free(self, connection: Connection, thread_id: str, busy_until: datetime | None) -> None:
         """Raises `ThreadBusy` while another process holds the stored lease."""
@@ -64,17 +64,17 @@ class ThreadLeases:
     @property
     def needs_renewal(self) -> bool:
         now = monotonic()
-        self._held = {key: until for key, until in self._held.items() if until > now}
-        return bool(self._held) and not self._exclusive
+        self._deadlines = {key: until for key, until in self._deadlines.items() if until > now}
+        return bool(self._deadlines) and not self._exclusive
 
     def renew(self, connection: Connection) -> None:
         """Stores new ends for all leases that are still held."""
         connection.execute(self._renewal(self._now(connection)))
 
     def _renewal(self, now: datetime) -> Update:
-        is_held = threads.c.thread_id.in_([thread_id for thread_id, _ in self._held])
+        is_own = threads.c.thread_id.in_([thread_id for thread_id, _ in self._deadlines])
         end = now + timedelta(seconds=LEASE_SECONDS)
-        return update(threads).where(is_held, threads.c.busy_until.is_not(None)).values(busy_until=end)
+        return update(threads).where(is_own, threads.c.busy_until.is_not(None)).values(busy_until=end)
 
     def _now(self, connection: Connection) -> datetime:
         if self._clock is not None:

@@ -239,7 +239,8 @@ def _is_incomplete(message: StoredMessage) -> bool:
 
 def _placed(answer: ThreadMessage, live: list[StoredMessage], index: int) -> StoredMessage:
     """The answer as it is stored, in the order of time even if clocks differ or a later question is there already."""
-    timestamp = max(answer.timestamp, message_from(live[index - 1]).timestamp)
+    given = message_from(message_row(answer))  # refuses a time without a zone, which cannot be compared
+    timestamp = max(given.timestamp, message_from(live[index - 1]).timestamp)
     if index + 1 < len(live):
         timestamp = min(timestamp, message_from(live[index + 1]).timestamp)
     return message_row(replace(answer, timestamp=timestamp))
