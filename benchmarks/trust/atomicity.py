@@ -236,6 +236,8 @@ async def measure(cases: int, broken: bool) -> Measured:
             editions = await ingest_with_probes(scene, editions, edition, dice)
             if scene.probes >= cases:
                 break
+    if not scene.kills:
+        raise RuntimeError("no ingest was killed")
     return Measured(cases=scene.probes, bad=len(scene.found), examples=tuple(scene.found[:EXAMPLES]))
 
 

@@ -21,6 +21,8 @@ READERS = 4
 INGESTS = 50  #: in the whole sample
 INGESTS_MIN = 8  #: two for each quarter
 TURNS_PER_SESSION = 10
+BURST_LINES, BURSTS = 12, 20
+COUNTS = 5
 MEMORY_MAX, DESCRIPTORS_MAX = 1.05, 1.0
 LEAK_BYTES = 200_000
 QUESTIONS = (ASKS_TOPIC, ASKS_SERVICE, ASKS_NOTHING, ASKS_NEAR)
@@ -58,6 +60,7 @@ class Soak:
     failed: list[str] = field(default_factory=list)
 
     async def run(self, turns: int) -> None:
+        await self._open_all()
         lines = [self.running.line() for _ in range(READERS)]
         admin = self.running.line()
         blocks = max(INGESTS_MIN, INGESTS * turns // FIGURE.cases)
@@ -67,7 +70,15 @@ class Soak:
                 tasks.create_task(self._ingest(admin, block))
                 for line in lines:
                     tasks.create_task(self._read(line, per_reader))
-            self._sample()
+            await self._sample([*lines, admin])
+
+    async def _open_all(self) -> None:
+        """Makes the service open every connection to its database that it may have."""
+        lines = [self.running.line() for _ in range(BURST_LINES)]
+        for _ in range(BURSTS):
+            await asyncio.gather(*(line.get("/books") for line in lines))
+        for line in lines:
+            await line.close()
 
     async def _read(self, line: Line, turns: int) -> None:
         questions = itertools.cycle(QUESTIONS)
@@ -88,12 +99,19 @@ class Soak:
         if job["status"] != "completed":
             self.failed.append(f"job: {job}")
 
-    def _sample(self) -> None:
+    async def _sample(self, lines: list[Line]) -> None:
+        """Memory and descriptors without readers. The lowest of a few counts: a connection is closed a moment later."""
+        for line in lines:
+            await line.close()
         process = Path(f"/proc/{self.running.pid}")
         resident = re.search(r"VmRSS:\s+(\d+) kB", (process / "status").read_text())
         assert resident is not None
         self.memory.append(int(resident[1]))
-        self.descriptors.append(len(list((process / "fd").iterdir())))
+        counts = []
+        for _ in range(COUNTS):
+            await asyncio.sleep(0.02)
+            counts.append(len(list((process / "fd").iterdir())))
+        self.descriptors.append(min(counts))
 
 
 def quarters(samples: list[int]) -> tuple[list[int], list[int]]:
