@@ -90,9 +90,7 @@ class Settings:
     embed_workers: int = _setting(0, "Number of embedding threads; 0 means one per core.", ge=0, le=256)
     site_allow_private: bool = _setting(False, "Allow ingesting sites on private or loopback addresses.")
     site_max_pages: int = _setting(2_000, "Maximum number of pages fetched from a site.", ge=1, le=100_000)
-    embed_timeout_seconds: float = _setting(
-        60.0, "Timeout of one call to an embedding service, including retries.", gt=0, le=600
-    )
+    embed_timeout_seconds: float = _setting(60.0, "Timeout of an embedding call, including retries.", gt=0, le=600)
     engine: EngineSetting = _setting(
         "auto", "Engine that writes answers. auto: direct when OPENAI_API_KEY is set, extractive otherwise."
     )
@@ -111,15 +109,8 @@ class Settings:
         True, "Store readers' questions for `bookwise insights`. false: store only the counts."
     )
     retain_questions_days: int = _setting(90, "Days after which readers' questions are deleted.", ge=1, le=90)
-    retain_threads_days: int = _setting(
-        365, "Days without a message after which a thread is deleted; 0 keeps all threads.", ge=0, le=36_500
-    )
-    retain_jobs_days: int = _setting(
-        90,
-        "Days after which an ended ingestion job is deleted; the newest of each book stays. 0 keeps all jobs.",
-        ge=0,
-        le=36_500,
-    )
+    retain_threads_days: int = _setting(365, "Days after which an unused thread is deleted; 0: never.", ge=0, le=36_500)
+    retain_jobs_days: int = _setting(90, "Days after which an ended job is deleted; 0: never.", ge=0, le=36_500)
     log_questions: bool = _setting(False, "Include the text of questions in the service log.")
 
     host: str = _setting("127.0.0.1", "Address that `bookwise serve` listens on.", min_length=1)
@@ -168,9 +159,7 @@ class Settings:
     openai_base_url: str = _unprefixed_setting(
         "OPENAI_BASE_URL", OPENAI_URL, "URL of the OpenAI-compatible endpoint.", check=_http
     )
-    openai_embedding_model: str = _setting(
-        "text-embedding-3-small", "Embedding model of the OpenAI embedder.", min_length=1
-    )
+    openai_embedding_model: str = _setting("text-embedding-3-small", "Embedding model of OpenAI.", min_length=1)
     cohere_api_key: SecretStr | None = _unprefixed_setting(
         "COHERE_API_KEY", None, "API key of Cohere.", check=_one_line
     )

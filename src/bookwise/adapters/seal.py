@@ -102,7 +102,7 @@ def _read(folder: Path) -> Seal:
         return Seal({})
 
 
-class _Unit(NamedTuple):
+class _SealedUnit(NamedTuple):
     """Files that are written together, and the one whose time says when. The engine touches its files even if it only
     reads them, or writes them without a trace in their times."""
 
@@ -110,15 +110,15 @@ class _Unit(NamedTuple):
     files: list[Path]
 
 
-def _units(folder: Path) -> Iterator[_Unit]:
+def _units(folder: Path) -> Iterator[_SealedUnit]:
     """The database, and each index."""
     database = folder / DATABASE_FILE
     log = folder / f"{DATABASE_FILE}-wal"
     if database.is_file() and not (log.is_file() and log.stat().st_size):  # another process still reads it
-        yield _Unit(database, [database])
+        yield _SealedUnit(database, [database])
     for identity in sorted((folder / INDEX_FOLDER).glob(f"*/{IDENTITY_FILE}")):
         files = sorted(path for path in identity.parent.rglob("*") if path.name not in REWRITTEN and path.is_file())
-        yield _Unit(identity, files)
+        yield _SealedUnit(identity, files)
 
 
 def _is_same(marker: Path, known: SealedFile | None) -> bool:
