@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from bookwise.adapters.collection_guard import CollectionGuard, GuardedCatalogReader
 from bookwise.adapters.data_folder import lock_data_folder
+from bookwise.adapters.disk_space import require_space
 from bookwise.adapters.embedders.hashing import HashingEmbedder
 from bookwise.adapters.qdrant.collections import configured_name, index_ids, index_name
 from bookwise.adapters.qdrant.packages import require_client
@@ -86,7 +87,13 @@ class App:
             index=self.index,
             catalog=self.catalog,
             jobs=self.jobs,
+            require_space=self.require_space,
         )
+
+    def require_space(self) -> None:
+        """Raises `DiskFull` if the disk with the data folder is nearly full. Servers check theirs themselves."""
+        if self.settings.needs_data_folder:
+            require_space(self.settings.data_dir)
 
 
 @asynccontextmanager

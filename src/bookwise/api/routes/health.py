@@ -1,6 +1,7 @@
 """GET /health…, GET /info, GET /metrics: the state of the service, its configuration and its figures."""
 
 from collections.abc import Awaitable, Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from bookwise.domain.errors import BookwiseError
 from bookwise.ports import ModelStatus
 from bookwise.schemas.wire import Shape, examples
 from bookwise.settings import Settings
+from bookwise.wiring import App
 
 router = APIRouter(tags=["service"])
 
@@ -63,6 +65,7 @@ class HealthResponse(Shape):
                 "database": HEALTHY_EXAMPLE,
                 "index": HEALTHY_EXAMPLE | {"kind": "qdrant-server"},
                 "embedder": HEALTHY_EXAMPLE,
+                "disk": HEALTHY_EXAMPLE,
             },
         }
     )
@@ -135,6 +138,8 @@ class HealthChecks:
             "index": (lambda: app.index.chunk(None, ABSENT_CHUNK_ID), FRESH_SECONDS),
             "embedder": (lambda: app.embedder.embed_query("health"), FRESH_SECONDS_REMOTE if remote else FRESH_SECONDS),
         }
+        if state.settings.needs_data_folder:
+            self._checks["disk"] = (partial(_check_space, app), FRESH_SECONDS)
         self._kinds = {"index": index_kind(state.settings)}
         self._results: dict[str, tuple[Dependency, float]] = {}
         self._lock = anyio.Lock()
@@ -152,6 +157,10 @@ class HealthChecks:
         if result is None or not result.ok or anyio.current_time() > at + fresh:
             result = await _run_check(check, self._kinds.get(name))
             self._results[name] = (result, anyio.current_time())
+
+
+async def _check_space(app: App) -> None:
+    app.require_space()
 
 
 def index_kind(settings: Settings) -> IndexKind:
