@@ -28,7 +28,8 @@ from benchmarks.search import questions, sample_lessons
 from bookwise.adapters.qdrant.embedded import open_index
 from bookwise.domain.books import Chunk, EmbeddedChunk
 from bookwise.domain.search import Filter
-from bookwise.ingestion.pipeline import BATCH_CHUNKS, utc_now
+from bookwise.ingestion.pipeline import BATCH_CHUNKS
+from bookwise.ingestion.stages import utc_now
 from bookwise.operations.doctor import EMBEDDED_CHUNKS_MAX
 from bookwise.ports import LessonIndex
 from bookwise.retrieval.fuse import CANDIDATES_MIN
