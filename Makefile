@@ -3,14 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# Three workers keep two cores busy: many tests wait for a process, a timeout or a kill.
-PYTEST := $(BIN)/pytest -n 3 --dist worksteal
+UV_VERSION := 0.13.7
+UV := .tools/uv-$(UV_VERSION)/bin/uv
+# Four workers keep two cores busy: many tests wait for a process, a timeout or a kill.
+PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
 # Byte code is kept, even if the environment forbids it: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test live check lint types style browser serve scale bench docs lock clean
+.PHONY: help setup demo test live check lint types style browser serve scale trust bench docs lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -26,8 +28,9 @@ $(STAMP): requirements.lock pyproject.toml
 	@touch $@
 
 lock: ## Resolve the dependencies again into requirements.lock (hashes, no addresses)
-	@test -x .tools/bin/uv || ($(PYTHON) -m venv .tools && .tools/bin/python -m pip install --quiet uv)
-	.tools/bin/uv pip compile pyproject.toml --all-extras --generate-hashes --universal \
+	@test -x $(UV) || ($(PYTHON) -m venv .tools/uv-$(UV_VERSION) \
+		&& .tools/uv-$(UV_VERSION)/bin/python -m pip install --quiet uv==$(UV_VERSION))
+	$(UV) pip compile pyproject.toml --all-extras --generate-hashes --universal \
 		--no-annotate --no-header --no-emit-index-url --quiet -o requirements.lock
 
 demo: setup ## Ingest the sample book, ask it and search it, in a throw-away data folder
@@ -71,6 +74,9 @@ scale: setup ## How search, memory and start grow with books and chunks (minutes
 	@env -u QDRANT_URL -u QDRANT_API_KEY $(BIN)/python -m benchmarks.scale \
 		--qdrant-url "$(QDRANT_URL)" --qdrant-api-key "$(QDRANT_API_KEY)"
 
+trust: setup ## The twelve figures of docs/trust.md: kills, faults, load, attacks, each with a control (at most 45 minutes)
+	@$(BIN)/python -m benchmarks.trust
+
 bench: setup ## Ratios against the bare floor, and the quality of search and answers (needs a quiet machine; see docs/benchmarks.md)
 	@$(BIN)/python -m benchmarks.chunking
 	@$(BIN)/python -m benchmarks.search
@@ -81,6 +87,7 @@ bench: setup ## Ratios against the bare floor, and the quality of search and ans
 	@$(BIN)/python -m benchmarks.readers
 	@$(BIN)/python -m benchmarks.followups
 	@$(BIN)/python -m benchmarks.grounding
+	@$(BIN)/python -m benchmarks.contradictions
 	@$(BIN)/python -m benchmarks.serve
 
 docs: setup ## Write the reference pages again from the code

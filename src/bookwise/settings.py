@@ -125,6 +125,9 @@ class Settings:
     max_connections: int = _setting(
         2_000, "Maximum number of open connections. Fewer when the process may open fewer files.", ge=1, le=100_000
     )
+    queue_seconds: float = _setting(
+        4.0, "Longest time that a question waits for its turn. Questions that would wait longer get 503.", ge=0, le=600
+    )
     cors_origins: tuple[str, ...] = _setting(
         (), "Origins whose pages may call the service, such as https://book.example; comma-separated.", check=_origins
     )

@@ -1,6 +1,7 @@
 """Questions over HTTP, answered whole."""
 
 import logging
+import re
 from contextlib import aclosing
 from pathlib import Path
 from uuid import uuid4
@@ -58,14 +59,44 @@ async def test_an_unknown_session_is_begun_under_the_id_that_was_given(opened: O
     assert (await opened.client.get(f"/session/{given}")).json()["book_id"] == BOOK
 
 
-async def test_somebody_elses_session_does_not_exist_and_is_not_touched(locked: Opened) -> None:
+@pytest.mark.parametrize("path", ["/chat/run", "/chat/stream"])
+async def test_somebody_elses_session_looks_like_none_and_is_not_touched(locked: Opened, path: str) -> None:
     mine, theirs = await locked.key(), await locked.key()
-    session = (await locked.client.post("/chat/run", json={"message": VALVE}, headers=theirs)).json()["session_id"]
-    for path in ("/chat/run", "/chat/stream"):
-        answer = await locked.client.post(path, json={"message": VALVE, "session_id": session}, headers=mine)
-        assert (answer.status_code, answer.json()["code"]) == (404, "not-found")
-    thread = (await locked.client.get(f"/session/{session}", headers=theirs)).json()
-    assert len(thread["messages"]) == 2
+    foreign, absent = str(uuid4()), str(uuid4())
+    asked = {"message": "What is a moisture sensor?", "session_id": foreign}
+    await locked.client.post("/chat/run", json=asked, headers=theirs)
+    seen = []
+    for session in (foreign, absent):
+        for _ in range(2):
+            answer = await locked.client.post(path, json={"message": VALVE, "session_id": session}, headers=mine)
+            seen.append((answer.status_code, without_times(answer.text.replace(session, "ID"))))
+    assert seen[:2] == seen[2:]
+    assert seen[0][0] == 200
+    thread = (await locked.client.get(f"/session/{foreign}", headers=theirs)).json()
+    assert [message["role"] for message in thread["messages"]] == ["user", "assistant"]
+    assert thread["thread_id"] == foreign
+    for session in (foreign, absent):
+        own = (await locked.client.get(f"/session/{session}/history", headers=mine)).json()
+        assert (own["total"], own["session_id"]) == (4, session)
+        assert (await locked.client.get(f"/session/{session}", headers=mine)).json()["thread_id"] == session
+        assert (await locked.client.delete(f"/session/{session}", headers=mine)).status_code == 204
+    assert (await locked.client.get(f"/session/{foreign}", headers=theirs)).json() == thread
+
+
+def without_times(text: str) -> str:
+    """A response without what differs between any two: times, durations and the id of the answer."""
+    text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f-]{21}", "UUID", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME", text)
+    return re.sub(r'("[a-z_]*(?:ms|seconds)[a-z_]*":\s*)[\d.]+', r"\1N", text)
+
+
+async def test_a_session_of_an_earlier_version_is_still_its_owners(locked: Opened) -> None:
+    key, secret = await locked.service.keys.create("a key", "reader")
+    headers = {"Authorization": f"Bearer {secret}"}
+    thread = await locked.service.app.threads.create(book_id=BOOK, owner=key.id)
+    answer = await locked.client.post("/chat/run", json={"message": VALVE, "session_id": thread.id}, headers=headers)
+    assert answer.json()["session_id"] == thread.id
+    assert len((await locked.service.app.threads.thread(thread.id, owner=key.id)).messages) == 2
 
 
 async def test_a_second_question_while_the_first_is_answered_is_told_to_wait(opened: Opened) -> None:

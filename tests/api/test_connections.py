@@ -4,8 +4,8 @@ import re
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import httpx2
 import pytest
 import uvicorn
 from starlette.responses import Response
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bookwise.api.connections import ConnectionConfig
 from bookwise.settings import Settings
@@ -175,6 +175,18 @@ def test_a_crowd_of_unfinished_requests_does_not_keep_others_out(tmp_path: Path,
         assert "out of system resource" not in served.log.read_text()
 
 
+@asynccontextmanager
+async def running(app: ASGIApp, *, connections: int) -> AsyncIterator[tuple[ConnectionConfig, int]]:
+    """This app on a port, with at most this many connections."""
+    config = ConnectionConfig(app, Settings(max_connections=connections), lifespan="off", log_config=None)
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(server.serve, [listening])
+            yield config, listening.getsockname()[1]
+            server.should_exit = True
+
+
 async def test_when_every_connection_is_busy_another_is_refused_at_once() -> None:
     release = anyio.Event()
 
@@ -182,19 +194,60 @@ async def test_when_every_connection_is_busy_another_is_refused_at_once() -> Non
         await release.wait()
         await Response()(scope, receive, send)
 
-    server = uvicorn.Server(ConnectionConfig(app, Settings(max_connections=2), lifespan="off", log_config=None))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        port = listening.getsockname()[1]
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(server.serve, [listening])
-            busy = [await anyio.connect_tcp("127.0.0.1", port) for _ in range(2)]
-            for connection in busy:
-                await connection.send(HEAD + b"\r\n")
-            async with await anyio.connect_tcp("127.0.0.1", port) as third:
-                with anyio.fail_after(30):
-                    assert (await third.receive()).startswith(b"HTTP/1.1 503 ")
-            release.set()
-            for connection in busy:
-                assert (await connection.receive()).startswith(b"HTTP/1.1 200 ")
-                await connection.aclose()
-            server.should_exit = True
+    async with running(app, connections=2) as (_, port):
+        busy = [await anyio.connect_tcp("127.0.0.1", port) for _ in range(2)]
+        for connection in busy:
+            await connection.send(HEAD + b"\r\n")
+        async with await anyio.connect_tcp("127.0.0.1", port) as third:
+            with anyio.fail_after(30):
+                assert (await third.receive()).startswith(b"HTTP/1.1 503 ")
+        release.set()
+        for connection in busy:
+            assert (await connection.receive()).startswith(b"HTTP/1.1 200 ")
+            await connection.aclose()
+
+
+async def large(scope: Scope, receive: Receive, send: Send) -> None:
+    """Sends more than any buffer has room for."""
+    await Response(b"x" * 32 * 1024 * 1024)(scope, receive, send)
+
+
+async def test_clients_that_do_not_read_make_room_for_others() -> None:
+    async with running(large, connections=2) as (config, port):
+        unread = [await anyio.connect_tcp("127.0.0.1", port) for _ in range(2)]
+        for connection in unread:
+            await connection.send(HEAD + b"\r\n")
+        with anyio.fail_after(30):
+            while len(config.waiting) < 2:  # noqa: ASYNC110 - the server notices it by itself
+                await anyio.sleep(0.01)
+        async with await anyio.connect_tcp("127.0.0.1", port) as third:
+            await third.send(HEAD + b"\r\n")
+            with anyio.fail_after(30):
+                assert (await third.receive()).startswith(b"HTTP/1.1 200 ")
+        for connection in unread:
+            await connection.aclose()
+
+
+async def test_a_client_that_does_not_read_is_disconnected() -> None:
+    async with running(large, connections=2) as (config, port):
+        config.send_seconds = 0.1
+        async with await anyio.connect_tcp("127.0.0.1", port) as connection:
+            await connection.send(HEAD + b"\r\n")
+            with anyio.fail_after(30):
+                while not config.waiting:  # noqa: ASYNC110 - the server notices it by itself
+                    await anyio.sleep(0.01)
+                while config.waiting:  # noqa: ASYNC110
+                    await anyio.sleep(0.01)
+
+
+async def test_a_client_that_reads_slowly_gets_everything() -> None:
+    async with running(large, connections=2) as (config, port):
+        config.send_seconds = 2
+        async with await anyio.connect_tcp("127.0.0.1", port) as connection:
+            await connection.send(HEAD + b"Connection: close\r\n\r\n")
+            received = 0
+            with anyio.fail_after(60), suppress(anyio.EndOfStream):
+                while True:
+                    received += len(await connection.receive(8 * 1024 * 1024))
+                    await anyio.sleep(0.002)
+    assert received > 32 * 1024 * 1024

@@ -59,7 +59,8 @@ class Scene:
         return [job.job_id for job in await self.service.app.jobs.jobs(limit=100)]
 
     async def push(self, delivery: str = "delivery-1", *, event: str = "push", **changed: Any) -> httpx2.Response:
-        body = json.dumps({"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}, **changed}).encode()
+        pushed = {"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}, "after": delivery, **changed}
+        body = json.dumps(pushed).encode()
         return await self.deliver(body, delivery, event=event, signature=signed(body))
 
     async def deliver(self, body: bytes, delivery: str, *, event: str = "push", signature: str) -> httpx2.Response:
@@ -289,6 +290,28 @@ async def test_a_delivery_that_comes_again_starts_nothing_more(scene: Scene) -> 
     assert await scene.jobs() == before
 
 
+async def test_a_signed_body_is_accepted_once_whatever_its_delivery_id(scene: Scene) -> None:
+    scene.embedder.is_open = True
+    body = json.dumps({"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}}).encode()
+    outcomes = [
+        (await scene.deliver(body, f"delivery-{number}", signature=signed(body))).json()["outcome"]
+        for number in range(20)
+    ]
+    assert outcomes == ["accepted"] + ["duplicate"] * 19
+
+
+async def test_one_push_may_be_delivered_for_two_books(scene: Scene) -> None:
+    scene.embedder.is_open = True
+    await ingested(scene.service.app, scene.root, book_id="second")
+    body = json.dumps({"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}}).encode()
+    headers = {"X-GitHub-Event": "push", "X-Hub-Signature-256": signed(body), "Content-Type": "application/json"}
+    for outcome in ("accepted", "duplicate"):
+        for book_id in ("book", "second"):
+            path = f"/ingestion/webhook/github?book_id={book_id}"
+            answer = await scene.client.post(path, content=body, headers={**headers, "X-GitHub-Delivery": book_id})
+            assert answer.json()["outcome"] == outcome
+
+
 async def test_a_delivery_that_failed_may_come_again(scene: Scene) -> None:
     scene.embedder.is_open = True
     book = await scene.service.app.catalog.book("book")
@@ -346,12 +369,23 @@ async def test_a_signed_body_that_is_no_push_is_refused(scene: Scene, body: byte
     assert await scene.jobs() == before
 
 
-async def test_a_push_without_a_usable_delivery_id_is_refused(scene: Scene) -> None:
-    for delivery in ("", "d" * 101):
-        assert (await scene.push(delivery)).status_code == 422
-
-
 @pytest.mark.parametrize("half", [{"github_webhook_secret": SecretStr(SECRET)}, {"github_repository": "owner/book"}])
 async def test_a_webhook_that_is_not_set_up_is_not_there(tmp_path: Path, half: dict[str, Any]) -> None:
     async with opened(tmp_path, **half) as (_, scene):
         assert (await scene.push()).status_code == 404
+
+
+async def test_no_response_tells_where_a_book_is_on_the_machine(scene: Scene) -> None:
+    scene.embedder.is_open = True
+    scene.root.rename(scene.root.with_name("moved"))
+    job_id = (await scene.trigger()).json()["job_id"]
+    ended = await scene.ended(job_id)
+    assert ended["job"]["status"] == "failed"
+    assert scene.root.name in ended["job"]["error_message"]
+    listed = await scene.client.get("/ingestion/jobs")
+    previewed = await scene.client.get("/ingestion/changes?book_id=book")
+    assert (previewed.status_code, previewed.json()["code"]) == (404, "not-found")
+    for text in (json.dumps(ended), listed.text, previewed.text):
+        assert str(scene.root.parent) not in text
+    stored = await scene.service.app.jobs.job(job_id)
+    assert str(scene.root) in (stored.error_message or ""), "the operator reads the whole message"

@@ -73,3 +73,16 @@ async def test_a_session_that_is_not_there_is_advised_to_begin_one(empty: Opened
     missing = (await empty.client.request(method, f"/session/{uuid4()}{path}")).json()
     assert missing["status"] == 404
     assert missing["advice"] == "POST /chat/run starts a session and returns its session_id."
+
+
+@pytest.mark.parametrize("path", ["/chat/run", "/chat/stream"])
+async def test_a_deleted_session_is_gone_from_the_stored_responses_too(opened: Opened, path: str) -> None:
+    session, key = str(uuid4()), {"Idempotency-Key": '"once"'}
+    asked = {"message": VALVE, "session_id": session}
+    await opened.client.post(path, json=asked, headers=key)
+    replayed = await opened.client.post(path, json=asked, headers=key)
+    assert replayed.headers["idempotent-replayed"] == "true"
+    await opened.client.delete(f"/session/{session}")
+    again = await opened.client.post(path, json=asked, headers=key)
+    assert "idempotent-replayed" not in again.headers
+    assert (await opened.client.get(f"/session/{session}/history")).json()["total"] == 2

@@ -150,16 +150,24 @@ async def test_a_request_that_is_repeated_at_the_other_service_runs_once(tmp_pat
     assert first.json() == second.json()
 
 
-async def test_a_delivery_that_arrives_at_both_services_is_handled_once(tmp_path: Path, url: str) -> None:
+async def test_a_signed_body_that_arrives_at_both_services_is_handled_once(tmp_path: Path, url: str) -> None:
     body = b'{"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}}'
-    headers = {
-        "X-GitHub-Event": "push",
-        "X-GitHub-Delivery": "delivery-1",
-        "X-Hub-Signature-256": f"sha256={hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()}",
-    }
-    async with two_services(tmp_path, url) as (one, two):
-        outcomes = [
-            (await service.client.post("/ingestion/webhook/github", content=body, headers=headers)).json()["outcome"]
-            for service in (one, two, one)
-        ]
-    assert outcomes == ["accepted", "duplicate", "duplicate"]
+    signature = f"sha256={hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()}"
+    outcomes: Counter[str] = Counter()
+
+    async def deliver(service: Opened, number: int) -> None:
+        headers = {
+            "X-GitHub-Event": "push",
+            "X-GitHub-Delivery": f"delivery-{number}",
+            "X-Hub-Signature-256": signature,
+        }
+        answer = await service.client.post("/ingestion/webhook/github", content=body, headers=headers)
+        outcomes[answer.json()["outcome"]] += 1
+
+    async with two_services(tmp_path, url) as services:
+        before = len(await services[0].service.app.jobs.jobs(limit=100))
+        async with anyio.create_task_group() as tasks:
+            for number in range(20):
+                tasks.start_soon(deliver, services[number % 2], number)
+        assert len(await services[0].service.app.jobs.jobs(limit=100)) == before + 1
+    assert outcomes == {"accepted": 1, "duplicate": 19}

@@ -13,6 +13,7 @@ import anyio
 import pytest
 from pydantic import SecretStr
 
+from bookwise.domain.jobs import CANCELLED
 from bookwise.settings import Settings
 from tests.support.apps import found, ingested
 from tests.support.git_repository import Repository, commit, git, nested_repository
@@ -35,7 +36,7 @@ class Scene:
     clone: Path
 
     async def deliver(self, delivery: str, **changed: Any) -> dict[str, Any]:
-        pushed = {"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}, **changed}
+        pushed = {"ref": "refs/heads/main", "repository": {"full_name": "owner/book"}, "after": delivery, **changed}
         body = json.dumps(pushed).encode()
         headers = {
             "Content-Type": "application/json",
@@ -58,6 +59,13 @@ class Scene:
 
     async def pushed(self, delivery: str, **changed: Any) -> dict[str, Any]:
         return await self.ended((await self.deliver(delivery, **changed))["job"]["job_id"])
+
+    async def jobs(self) -> list[int]:
+        """All jobs, when none is open."""
+        with anyio.fail_after(60):
+            while self.opened.service.runner.is_busy:  # noqa: ASYNC110 - what is waited for is the state of the product
+                await anyio.sleep(0.01)
+        return [job.job_id for job in await self.opened.service.app.jobs.jobs()]
 
     async def finds(self, words: str) -> bool:
         return words in str([hit.chunk.text for hit in (await found(self.opened.service.app, words)).hits])
@@ -136,12 +144,50 @@ async def test_a_push_that_was_accepted_and_left_to_the_next_start_is_not_lost(t
         assert await scene.finds("heliotrope")
 
 
+@pytest.mark.slow
+async def test_a_push_that_waited_for_a_job_is_not_lost_when_the_service_is_killed_before_the_next(
+    tmp_path: Path,
+) -> None:
+    repository = Repository(tmp_path, FIRST)
+    clone = repository.clone(tmp_path / "clone")
+    async with serving(repository, clone, tmp_path / "data") as scene:
+        await ingested(scene.opened.service.app, clone)
+        repository.push(SECOND)
+        await scene.opened.service.app.deliveries.claim("delivery-1")  # the job has begun before, and ended since
+    async with serving(repository, clone, tmp_path / "data") as scene:
+        jobs = await scene.jobs()
+        assert await scene.finds("heliotrope")
+    async with serving(repository, clone, tmp_path / "data") as scene:
+        assert await scene.jobs() == jobs, "once is enough"
+
+
+@pytest.mark.slow
+async def test_a_push_whose_job_has_ended_or_was_cancelled_starts_nothing_at_the_next_start(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, FIRST)
+    clone = repository.clone(tmp_path / "clone")
+    async with serving(repository, clone, tmp_path / "data") as scene:
+        await ingested(scene.opened.service.app, clone)
+        await scene.pushed("delivery-1")
+        jobs = await scene.jobs()
+    async with serving(repository, clone, tmp_path / "data") as scene:
+        assert await scene.jobs() == jobs
+        app = scene.opened.service.app
+        cancelled = await app.jobs.open("book", "incremental", str(clone))
+        await app.deliveries.claim("delivery-2")
+        await app.jobs.fail(cancelled.job_id, CANCELLED)
+        jobs = await scene.jobs()
+    async with serving(repository, clone, tmp_path / "data") as scene:
+        assert await scene.jobs() == jobs
+
+
 async def test_a_clone_that_cannot_be_pulled_fails_the_job_and_loses_nothing(scene: Scene) -> None:
     own = commit(scene.clone, {"own.md": "# Own\n\nWritten on the server, about quicksilver.\n"})
     scene.repository.push(SECOND)
     job = await scene.pushed("delivery-1")
     assert job["status"] == "failed"
     assert "Not possible to fast-forward" in job["error_message"]
+    assert "clone" in job["error_message"]
+    assert str(scene.clone.parent) not in json.dumps(job), "not where the folder is on the machine"
     assert git(scene.clone, "rev-parse", "HEAD") == own
     assert await scene.finds("gearboxes"), "the book is as it was"
     git(scene.clone, "reset", "--quiet", "--hard", "origin/main~1")

@@ -221,3 +221,12 @@ def test_tests_of_a_service_share_one_embedding_model() -> None:
     }
     assert builders
     assert [name for name, call in builders.items() if "embedder=" not in call] == []
+
+
+def test_make_installs_nothing_without_a_hash_or_a_version() -> None:
+    lines = (SOURCE.parents[1] / "Makefile").read_text(encoding="utf-8").splitlines()
+    installs = [line.strip() for line in lines if "pip install" in line]
+    assert len(installs) == 3
+    safe = ("--require-hashes", "--no-deps --no-build-isolation -e .", "uv==$(UV_VERSION)")
+    assert [line for line in installs if not any(option in line for option in safe)] == []
+    assert [line for line in lines if re.fullmatch(r"UV_VERSION := \d+\.\d+\.\d+", line)] != []

@@ -31,6 +31,14 @@ async def test_a_delivery_that_was_given_up_may_come_again(deliveries: DeliveryS
     await deliveries.release("never seen")
 
 
+async def test_the_newest_delivery_is_known(database: Database) -> None:
+    assert await SqlDeliveries(database).newest() is None
+    for seconds in (0, 60, 30):
+        moment = NOW + timedelta(seconds=seconds)
+        await SqlDeliveries(database, clock=lambda moment=moment: moment).claim(f"after {seconds} seconds")
+    assert await SqlDeliveries(database).newest() == NOW + timedelta(seconds=60)
+
+
 async def test_of_two_services_that_get_the_same_delivery_one_handles_it(migrated_url: str) -> None:
     claims: list[bool] = []
 

@@ -328,3 +328,21 @@ async def test_words_of_removed_chunks_are_unknown(index: LessonIndex) -> None:
     assert await index.unknown("book", ["publishers", "service"]) == frozenset()
     await index.remove("book", ["r1"])
     assert await index.unknown("book", ["publishers", "service"]) == {"publishers"}
+
+
+async def test_a_chunk_that_is_not_what_was_stored_is_never_returned(index: LessonIndex) -> None:
+    good, bad = chunks("loops", "r1", TEXT, OTHER)
+    await index.stage(embedded((good, replace(bad, text="A service answers never.")), EAST, NORTH))
+    assert await texts(index, NORTH) == [TEXT]
+    assert [chunk.id for chunk in await index.lesson("book", good.lesson_id)] == [good.id]
+    assert await index.chunk("book", bad.id) == []
+    assert [exported.chunk.id for exported in await index.export("book", ["r1"])] == [good.id]
+    assert await index.verify("book") == {"r1": 1}
+    assert await index.revisions("book") == {"r1": 2}
+
+
+async def test_what_is_stored_is_verified_with_its_vectors_and_words(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), BETWEEN, NORTH))
+    await index.stage(embedded(chunks("loops", "r2", TEXT), EAST))
+    assert await index.verify("book") == {"r1": 2, "r2": 1}
+    assert await index.verify("other") == {}

@@ -15,7 +15,7 @@ from bookwise.adapters.sql.keys import SqlKeys
 from bookwise.adapters.sql.tables import metadata
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.domain.access import ApiKey
-from bookwise.domain.errors import Conflict, InvalidInput, NotFound
+from bookwise.domain.errors import Conflict, DamagedData, InvalidInput, NotFound
 from bookwise.ports import KeyStore
 from tests.support.talks import WallClock
 
@@ -339,3 +339,11 @@ async def test_errors_and_the_key_itself_never_show_the_secret(keys: KeyStore) -
     with pytest.raises(Conflict) as caught:
         await keys.rotate(created.id)
     assert secret not in f"{created!r} {caught.value!r} {caught.value.advice}"
+
+
+async def test_keys_that_cannot_be_read_are_damage_and_not_a_bug(keys: KeyStore, database: Database) -> None:
+    _, secret = await keys.create("first", "reader")
+    await database.write(lambda connection: connection.exec_driver_sql("ALTER TABLE api_keys RENAME TO taken_away"))
+    for read in (keys.key(secret), keys.keys(), keys.any_ever()):
+        with pytest.raises(DamagedData):
+            await read

@@ -146,3 +146,23 @@ async def test_of_many_claimants_at_once_exactly_one_gets_the_request(
             claimants.start_soon(compete)
     assert claims == [None]
     assert len(conflicts) == 19
+
+
+async def test_the_responses_of_a_session_are_deleted_with_it(responses: ResponseStore) -> None:
+    session, other = "550e8400-e29b-41d4-a716-446655440000", "650e8400-e29b-41d4-a716-446655440000"
+    mentions = {
+        "in the body": KeptResponse(status=200, headers={}, body=b'\x00\xff{"session_id": "%s"}' % session.encode()),
+        "in a header": KeptResponse(status=200, headers={"x-session-id": session}, body=b""),
+        "another": KeptResponse(status=200, headers={}, body=b'{"session_id": "%s"}' % other.encode()),
+        "none": ANSWER,
+    }
+    for owner in (ME, "key_another"):
+        for key, response in mentions.items():
+            await claim(responses, key, owner=owner)
+            await responses.keep(owner, key, response)
+    await claim(responses, "running")
+    assert await responses.forget_session(ME, session) == 2
+    assert [await claim(responses, key) for key in mentions] == [None, None, mentions["another"], ANSWER]
+    assert [await claim(responses, key, owner="key_another") for key in mentions] == list(mentions.values())
+    with pytest.raises(RequestRunning):
+        await claim(responses, "running")

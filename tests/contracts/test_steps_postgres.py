@@ -276,6 +276,13 @@ async def test_a_batch_whose_worker_died_is_split_and_its_poison_is_set_aside(st
     assert (done.status, done.files_processed, done.files_failed) == ("completed", 2, 1)
 
 
+async def test_lessons_that_may_have_stopped_a_worker_come_last(steps: SqlSteps) -> None:
+    first, second, third = await planned(steps, ["a.md", "b.md"], ["c.md"], ["d.md"])
+    await claimed(steps, first, lease_seconds=0)
+    assert await steps.claim(first, lease_seconds=60) is None, "it is split"
+    assert [step for step in await queued(steps) if step >= second][:2] == [second, third]
+
+
 async def test_what_nobody_holds_is_queued_once(steps: SqlSteps) -> None:
     first, second = await planned(steps, ["a.md"], ["b.md"])
     await run(steps._database, "DELETE FROM procrastinate_jobs")

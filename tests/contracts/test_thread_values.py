@@ -151,3 +151,30 @@ async def test_a_damaged_message_is_reported_as_such(threads: ThreadStore, datab
         await threads.thread(thread.id)
     with pytest.raises(DamagedData):
         await threads.begin(thread.id, "Why?")
+
+
+async def test_a_message_that_is_not_what_was_stored_is_never_shown(
+    threads: ThreadStore, database: Database, clock: WallClock
+) -> None:
+    thread = await threads.create(book_id="robots")
+    await threads.begin(thread.id, "Why?")
+    await threads.finish(thread.id, answer("Because of the valve.", clock))
+    column = "messages" if database.address.kind == "sqlite" else "messages::text"
+    cast = "" if database.address.kind == "sqlite" else "::jsonb"
+    change = f"UPDATE conversation_threads SET messages = replace({column}, 'valve', 'value'){cast}"
+    await run(database, change)
+    for read in (threads.thread, threads.history):
+        with pytest.raises(DamagedData):
+            await read(thread.id)
+
+
+async def test_numbers_in_details_are_the_same_after_storing(threads: ThreadStore, clock: WallClock) -> None:
+    details = {"n": [1.0, -0.0, 1e22, -3.5e300, 1e-320, 12345678901234567890, 0.1, 1e16, 123456789012345.6, True, None]}
+    thread = await threads.create(book_id="robots")
+    await threads.begin(thread.id, "Why?")
+    await threads.finish(thread.id, answer("So.", clock, details=details, confidence=1.0))
+    stored = (await threads.thread(thread.id)).messages[-1]
+    assert stored.details == details
+    clock.move(7200)
+    await threads.archive_idle()
+    assert (await threads.history(thread.id))[-1] == stored

@@ -10,7 +10,6 @@ from sqlalchemy import text
 
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.vectors import SqlVectorCache
-from bookwise.domain.errors import DamagedData
 from bookwise.ports import VectorCache
 
 pytestmark = pytest.mark.anyio
@@ -78,10 +77,23 @@ async def test_many_can_remember_the_same_vectors_at_once(vectors: VectorCache) 
     assert len(await vectors.recall("minilm", names)) == 200
 
 
-async def test_a_vector_cut_short_is_damaged_data(database: Database) -> None:
+@pytest.mark.parametrize("damage", ["cut", "flip"])
+async def test_a_damaged_vector_is_left_out_and_can_be_stored_again(database: Database, damage: str) -> None:
+    cache = SqlVectorCache(database)
+    await cache.remember("minilm", {"a": vector(1), "b": vector(2)})
+    stored = bytearray(struct.pack("<384f", *vector(1)))
+    stored[700] ^= 4
+    damaged = bytes(stored if damage == "flip" else stored[:1001])
+    change = text("UPDATE embeddings SET vector = :damaged WHERE text_hash = 'a'")
+    await database.write(lambda connection: connection.execute(change, {"damaged": damaged}))
+    assert await cache.recall("minilm", ["a", "b"]) == {"b": vector(2)}
+    await cache.remember("minilm", {"a": vector(1)})
+    assert await cache.recall("minilm", ["a"]) == {"a": vector(1)}
+
+
+async def test_a_vector_of_an_earlier_release_has_no_checksum_and_is_recalled(database: Database) -> None:
     cache = SqlVectorCache(database)
     await cache.remember("minilm", {"a": vector(1)})
-    cut = text("UPDATE embeddings SET vector = :half")
-    await database.write(lambda connection: connection.execute(cut, {"half": b"\x00" * 7}))
-    with pytest.raises(DamagedData):
-        await cache.recall("minilm", ["a"])
+    forget = text("UPDATE embeddings SET checksum = NULL, stored_at = NULL")
+    await database.write(lambda connection: connection.execute(forget))
+    assert await cache.recall("minilm", ["a"]) == {"a": vector(1)}

@@ -8,7 +8,7 @@ README = ROOT / "README.md"
 DEMO = ROOT / "examples" / "demo.sh"
 PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 SERVICE_PAGES = sorted((ROOT / "docs" / "service").glob("*.md"))
-ALL_PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ALL_PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)  #: a longer fence may contain a shorter one
 

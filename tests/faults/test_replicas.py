@@ -24,14 +24,7 @@ from tests.support.postgres import Postgres
 from tests.support.replicas import Replicas, running_replicas
 from tests.support.workers import SharedServers, qdrant_process
 
-pytestmark = [
-    pytest.mark.anyio,
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        "REPLICA_CHATS" not in os.environ,
-        reason="known problem (docs/operating.md, Workers): set REPLICA_CHATS to run it",
-    ),
-]
+pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 CHATS = int(os.environ.get("REPLICA_CHATS", "0"))
 INGESTS = 5
@@ -85,6 +78,8 @@ async def kill_within(scope: anyio.CancelScope, replicas: Replicas) -> None:
 async def ended(app: App, job: IngestionJob, *, edition_of: int = 0) -> IngestionJob:
     """The job at its end. Until then, readers see each lesson in the old edition or in the new one."""
     done = await job_when(app, job.job_id, lambda job: job.completed_at is not None, seconds=240)
+    failed = [outcome for outcome in await app.jobs.outcomes(job.job_id) if outcome.status == "failed"]
+    assert not failed, failed
     for record in await app.catalog.records("book"):
         chunks = await app.index.lesson("book", record.lesson_id)
         live = [chunk for chunk in chunks if chunk.revision == record.revision]

@@ -92,13 +92,14 @@ def migrated_url_or_pooler(request: pytest.FixtureRequest, tmp_path: Path) -> It
     yield from new_migrated_url(request, tmp_path)
 
 
-def new_migrated_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+def new_migrated_url(request: pytest.FixtureRequest, tmp_path: Path, *, like: str = "migrated") -> Iterator[str]:
+    """The URL of a copy of the database that the fixture `{like}_sqlite` or `{like}_postgres` names."""
     if request.param == "sqlite":
-        copyfile(request.getfixturevalue("migrated_sqlite"), tmp_path / "bookwise.db")
+        copyfile(request.getfixturevalue(f"{like}_sqlite"), tmp_path / "bookwise.db")
         yield sqlite_url(tmp_path / "bookwise.db")
         return
     server: Postgres = request.getfixturevalue("postgres")
-    with server.new_database(like=request.getfixturevalue("migrated_postgres")) as url:
+    with server.new_database(like=request.getfixturevalue(f"{like}_postgres")) as url:
         yield request.getfixturevalue("pgbouncer").url(url) if request.param == "pgbouncer" else url
 
 

@@ -45,6 +45,10 @@ ROWS: dict[str, tuple[str, ...]] = {
         "INSERT INTO job_steps (step_id, job_id, kind) VALUES (30{n}, 10{n}, 'plan')",
         "INSERT INTO job_lessons (step_id, number, file, content) VALUES (30{n}, 0, '{{}}', {bytes})",
     ),
+    "0007": (
+        f"UPDATE embeddings SET checksum = 3066839698, stored_at = {TIME} WHERE text_hash = 'hash{{n}}'",
+        "UPDATE lessons SET text_hashes = '[\"hash{n}\"]' WHERE book_id = 'book{n}'",
+    ),
 }
 BYTES = {"sqlite": "x'0102'", "postgresql": r"'\x0102'"}
 

@@ -13,6 +13,9 @@ from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 
+#: Imported by the server that forks the children. A program may add to it before it starts the first child.
+PRELOADED = ["pytest", "tests.support.warm_imports"]
+
 Report = Callable[[str], None]  #: sends one line to the parent, which has it even when the child is killed next
 
 
@@ -53,7 +56,7 @@ def child(work: Callable[..., None], *arguments: object) -> Iterator[Child]:
 @cache
 def _server() -> ForkServerContext:
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["pytest", "tests.support.warm_imports"])
+    context.set_forkserver_preload(PRELOADED)
     return context
 
 

@@ -16,6 +16,8 @@ import httpx2
 
 from tests.support.workers import PROGRAM, SharedServers, WorkerProcess
 
+IDLE_SECONDS = 5.0  #: a worker that has reported nothing for so long has nothing to do
+
 
 @dataclass(slots=True, kw_only=True)
 class Service:
@@ -62,7 +64,10 @@ class Replicas:
     killed: list[str] = field(default_factory=list)
 
     async def kill_in_turn(self) -> None:
-        """Kills one worker, then one service, then the others, for as long as the task runs."""
+        """Kills one worker, then one service, then the others, for as long as the task runs.
+
+        A worker first ends a step, if there is one: a lesson that is never given the time counts as poison.
+        """
         for number in cycle((0, 1)):
             worker = self.workers[number]
             if (pid := worker.newest_pid) is not None:
@@ -74,7 +79,10 @@ class Replicas:
             with anyio.move_on_after(30):
                 while worker.newest_pid in (None, pid):  # noqa: ASYNC110 - a file tells nobody that it has grown
                     await anyio.sleep(0.05)
-            await anyio.sleep(0.5)  # time to take up some work
+            reported = len(worker.reports())
+            with anyio.move_on_after(IDLE_SECONDS):
+                while len(worker.reports()) == reported:  # noqa: ASYNC110
+                    await anyio.sleep(0.05)
 
     async def request(self, method: str, path: str, **more: object) -> httpx2.Response:
         """The response of whichever service gives one; a request that was lost with a killed service is repeated."""

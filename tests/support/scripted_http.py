@@ -61,6 +61,11 @@ class Server:
         return f"http://{self.host}:{self.port}"
 
     @property
+    def connections(self) -> int:
+        """The number of open connections."""
+        return len(self._talks)
+
+    @property
     def targets(self) -> list[str]:
         return [request.target for request in self.requests]
 

@@ -5,13 +5,14 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from bookwise.adapters.private_files import make_private, private_umask
+from bookwise.adapters.seal import sealed
 from bookwise.domain.errors import BookwiseError, DataFolderBusy, Misconfigured
 from bookwise.domain.system_errors import system_error
 
@@ -28,8 +29,10 @@ class RunningService:
 
 
 @contextmanager
-def lock_data_folder(folder: Path) -> Iterator[None]:
+def lock_data_folder(folder: Path, *, writes: bool = True) -> Iterator[None]:
     """Locks the folder for the duration of the block. Other users can neither read it nor what is written meanwhile.
+
+    `writes=False` promises that the block changes neither the database nor the index.
 
     `DataFolderBusy` names the process that holds the lock; `Misconfigured` if the folder cannot be written or locked;
     `DiskFull` if there is no space for the lock file.
@@ -38,7 +41,7 @@ def lock_data_folder(folder: Path) -> Iterator[None]:
     try:
         _lock(handle, folder)
         make_private(folder)
-        with private_umask():
+        with private_umask(), sealed(folder) if writes else nullcontext():
             yield
     finally:
         os.close(handle)

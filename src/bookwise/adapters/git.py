@@ -205,5 +205,5 @@ def _error_text(output: bytes) -> str:
 
 
 def _pull_error(clone: _Clone, reason: str, *, advice: str = "") -> BadSource:
-    pull = f"Run `git -C {clone.root} pull --ff-only`, fix the error it reports, then redeliver the webhook."
+    pull = f"Run `git -C {clone.root} pull --ff-only`, fix the error it reports, then ingest the book again."
     return BadSource(f"The folder {clone.folder} could not be updated from git: {reason}", advice=advice or pull)

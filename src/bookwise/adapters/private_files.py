@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 
 PRIVATE_UMASK = 0o077
-OWN_NAMES = frozenset({"lock", "index", "sites", "cache"})
+OWN_NAMES = frozenset({"lock", "seal.json", "index", "damaged", "sites", "cache"})
 DATABASE_PREFIX = "bookwise.db"  #: also of SQLite's files beside it
 
 logger = logging.getLogger(__name__)

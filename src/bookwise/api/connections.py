@@ -3,6 +3,7 @@
 import asyncio
 import resource
 import sys
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
@@ -14,6 +15,7 @@ from bookwise.settings import Settings
 
 RESERVED_FILES = 96  #: for the database, the index and the language model; a service in use has about 25 open
 CONNECTIONS_MIN = 16
+SEND_SECONDS = 30.0  #: a client that does not read its response for this long counts as disconnected
 ACCEPTED_AT_ONCE = 32  #: asyncio accepts this many connections before it handles the first
 
 
@@ -31,14 +33,16 @@ class ConnectionConfig(uvicorn.Config):
         )
         self.header_seconds = settings.header_timeout_seconds
         self.connections_max = min(settings.max_connections, _connections_for_files())
-        self.waiting: dict[Connection, None] = {}  #: connections without a complete request, longest wait first
+        self.send_seconds = SEND_SECONDS
+        self.waiting: dict[Connection, None] = {}  #: connections whose client has to act, longest wait first
 
 
 class Connection(H11Protocol):
-    """Closes a client that does not finish its request head, or that still sends a body after the response.
+    """Closes a client that does not finish its request head, that still sends a body after the response, or that does
+    not read.
 
-    When there are too many connections, the one that has waited longest for a complete request is closed. So clients
-    that open connections and send nothing cannot keep others out.
+    When there are too many connections, the one that has made the service wait longest is closed. So clients that open
+    connections and do nothing cannot keep others out.
     """
 
     config: ConnectionConfig
@@ -63,6 +67,19 @@ class Connection(H11Protocol):
         super().on_response_complete()
         self._watch()
 
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._cancel_deadline()
+        self._watch()
+
+    def timeout_keep_alive_handler(self) -> None:
+        super().timeout_keep_alive_handler()
+        self._watch()
+
     def refuse(self, status: HTTPStatus) -> None:
         """Closes the connection. A client gets a response if it has sent part of a head, or has had no response yet:
         a proxy could take any other response for that of its next request."""
@@ -70,42 +87,59 @@ class Connection(H11Protocol):
         self._stop_watching()
         self.connections.discard(self)
         self._unset_keepalive_if_required()
+        if self.transport.is_closing() or self._unsent:
+            self.transport.abort()  # the client does not read
+            return
         if is_new or self._has_partial_head:
             self.transport.write(_response(status))
         self.transport.close()
 
     def _watch(self) -> None:
-        """Waits for a request. Only a complete one ends the wait: single bytes do not prolong it."""
+        """Sets the deadline for what the client has to do next. Single bytes do not prolong it."""
         request = self.cycle
-        if self.transport.is_closing() or (request and not request.response_complete and not _is_arriving(request)):
+        is_unread = self.flow.write_paused or self.transport.is_closing()
+        if request and not request.response_complete and not _is_arriving(request) and not is_unread:
             self._stop_watching()
             return
         self.config.waiting.setdefault(self)
-        if request and _is_arriving(request):
+        if is_unread:
+            self._begin_deadline(self.config.send_seconds, self._require_reading, self._unsent)
+        elif request and _is_arriving(request):
             self._cancel_deadline()  # its body has another
         elif self._has_partial_head:
             self._unset_keepalive_if_required()
-            self._begin_deadline()
+            self._begin_deadline(self.config.header_seconds, self.refuse, HTTPStatus.REQUEST_TIMEOUT)
         elif self.timeout_keep_alive_task is None:  # an idle connection is closed by uvicorn
-            self._begin_deadline()
+            self._begin_deadline(self.config.header_seconds, self.refuse, HTTPStatus.REQUEST_TIMEOUT)
 
-    def _begin_deadline(self) -> None:
+    def _require_reading(self, unsent: int) -> None:
+        """Closes the connection unless the client has read something since that many bytes were unsent."""
+        self._deadline = None
+        if self._unsent < unsent:
+            self._begin_deadline(self.config.send_seconds, self._require_reading, self._unsent)
+        else:
+            self.transport.abort()
+
+    def _begin_deadline(self, seconds: float, end: Callable[..., object], *arguments: object) -> None:
         if self._deadline is None:
-            seconds = self.config.header_seconds
-            self._deadline = self.loop.call_later(seconds, self.refuse, HTTPStatus.REQUEST_TIMEOUT)
+            self._deadline = self.loop.call_later(seconds, end, *arguments)
 
     def _cancel_deadline(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
-    @property
-    def _has_partial_head(self) -> bool:
-        return bool(self.conn.trailing_data[0])
-
     def _stop_watching(self) -> None:
         self.config.waiting.pop(self, None)
         self._cancel_deadline()
+
+    @property
+    def _unsent(self) -> int:
+        return self.transport.get_write_buffer_size()
+
+    @property
+    def _has_partial_head(self) -> bool:
+        return bool(self.conn.trailing_data[0])
 
     def _unsupported_upgrade_warning(self) -> None:
         """Nothing: any client could fill the log."""

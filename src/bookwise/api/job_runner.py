@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from datetime import datetime
 
 import anyio
 from anyio.abc import TaskGroup
@@ -71,6 +72,25 @@ class JobRunner(BookJobs):
             else:
                 logger.error("ingestion.poison", extra={"job_id": job.job_id})
                 await self._app.jobs.fail(job.job_id, POISON)
+
+    async def resume_pushes(self) -> None:
+        """Ingests the books whose last job began before the newest push: an earlier process may have stopped before it
+        opened the job that was to follow."""
+        if self._app.settings.github_webhook_secret is None:
+            return
+        if (pushed_at := await self._app.deliveries.newest()) is None:
+            return
+        for book in await self._app.catalog.books():
+            if book.source and "://" not in book.source and await self._is_behind(book.id, pushed_at):
+                await self._ingest_again(book.id)
+
+    async def _is_behind(self, book_id: str, pushed_at: datetime) -> bool:
+        """Whether no job of the book has begun since the push. A cancelled job is not repeated."""
+        newest = await self._app.jobs.jobs(book_id, limit=1)
+        if not newest or newest[0].error_message == CANCELLED:
+            return False
+        job = newest[0]
+        return job.completed_at is not None and (job.started_at is None or job.started_at < pushed_at)
 
     async def repeat(self, book_id: str) -> IngestionJob | None:
         job_id = next((job_id for job_id, (book, _) in self._running.items() if book == book_id), None)
@@ -182,6 +202,7 @@ async def open_job_runner(app: App) -> AsyncIterator[JobRunner]:
         try:
             await _sweep_removed_books(app)
             await runner.resume_jobs()
+            await runner.resume_pushes()
             yield runner
         finally:
             tasks.cancel_scope.cancel()

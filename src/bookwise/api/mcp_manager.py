@@ -18,7 +18,8 @@ def open_manager(state: ServiceState) -> StreamableHTTPSessionManager:
     """Passes HTTP requests to the tools. The caller enters its `run` once."""
 
     def log(events: AsyncGenerator[AnswerEvent], question: Question, caller: Caller) -> AsyncGenerator[AnswerEvent]:
-        return log_answer(events, ChatTurn(question=question, owner=caller.owner), state)
+        logged = log_answer(events, ChatTurn(question=question, owner=caller.owner), state)
+        return state.load_limit.answer(logged, state.kit)
 
     return StreamableHTTPSessionManager(
         tool_server(lambda: nullcontext(state.kit), state.settings, _caller_of, log=log),

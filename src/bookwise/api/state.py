@@ -13,6 +13,7 @@ from bookwise.answering.ask import AskKit
 from bookwise.api.alarm import Alarm
 from bookwise.api.auth.auth_throttle import AuthThrottle
 from bookwise.api.job_runner import open_job_queue
+from bookwise.api.load_limit import LoadLimit
 from bookwise.api.metrics import Metrics
 from bookwise.api.telemetry import Telemetry, open_telemetry
 from bookwise.domain.errors import Misconfigured
@@ -29,6 +30,7 @@ class ServiceState:
     app: App
     kit: AskKit
     runner: JobQueue
+    load_limit: LoadLimit
     open_to_anyone: bool  #: no key is needed until one is created; the service then listens on loopback only
     telemetry: Telemetry | None = None
     metrics: Metrics = field(default_factory=Metrics)
@@ -73,7 +75,13 @@ async def open_state(
             open_job_queue(app) as runner,
         ):
             yield ServiceState(
-                settings=settings, app=app, kit=kit, runner=runner, open_to_anyone=is_open, telemetry=telemetry
+                settings=settings,
+                app=app,
+                kit=kit,
+                runner=runner,
+                load_limit=LoadLimit(settings.queue_seconds),
+                open_to_anyone=is_open,
+                telemetry=telemetry,
             )
 
 

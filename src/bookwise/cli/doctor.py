@@ -1,13 +1,16 @@
 """`doctor`: compares files, catalog and index of each book, and repairs them."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from typing import Annotated
 
+import anyio
 import typer
 
 from bookwise.cli.exit_codes import OK, SOME_FAILED
-from bookwise.cli.output import JsonFlag, console, execute, print_json, printable
-from bookwise.operations.doctor import DiagnoseBooks, Diagnosis, DoctorReport
+from bookwise.cli.output import JsonFlag, console, execute, print_json, printable, settings_of
+from bookwise.domain.errors import DataFolderBusy
+from bookwise.operations.doctor import DiagnoseBooks, Diagnosis, DoctorReport, FileCheck, check_files
 
 
 def add_to(app: typer.Typer) -> None:
@@ -19,19 +22,28 @@ def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Repair the problems found.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare the files, catalog and index of each book.
+    """Compare the files, catalog and index of each book, and check the files of the data folder.
 
-    Exits with 1 when a book has a problem that was not repaired.
+    Exits with 1 when there is a problem that was not repaired.
     """
-    report = execute(ctx, DiagnoseBooks(repair=repair))
-    diagnoses = report.books
+    files = _check_files(ctx, repair=repair)
+    report = execute(ctx, DiagnoseBooks(repair=repair, storage=files.problems))
+    report = replace(report, notes=(*report.notes, *files.moved))
     if as_json:
-        healthy = all(diagnosis.healthy for diagnosis in diagnoses)
-        print_json({"healthy": healthy, "repaired": repair, **asdict(report)})
+        print_json({"healthy": report.healthy, "repaired": repair, **asdict(report)})
     else:
         _show(report, repair=repair)
-    solved = all(diagnosis.healthy or (repair and diagnosis.can_repair) for diagnosis in diagnoses)
-    raise typer.Exit(OK if solved else SOME_FAILED)
+    solved = all(diagnosis.healthy or (repair and diagnosis.can_repair) for diagnosis in report.books)
+    is_stored = not report.storage or (repair and report.storage == files.problems)
+    raise typer.Exit(OK if solved and is_stored else SOME_FAILED)
+
+
+def _check_files(ctx: typer.Context, *, repair: bool) -> FileCheck:
+    """What is wrong with the files. While a service uses them, they are not compared."""
+    try:
+        return anyio.run(partial(check_files, settings_of(ctx), repair=repair))
+    except DataFolderBusy:
+        return FileCheck()
 
 
 def _show(report: DoctorReport, *, repair: bool) -> None:
@@ -42,7 +54,9 @@ def _show(report: DoctorReport, *, repair: bool) -> None:
         out.print(f"{diagnosis.book_id}: {_state(diagnosis, repair=repair)}", markup=False)
         for problem in _problems(diagnosis):
             out.print(printable(f"  {problem}"), markup=False)
-    if not repair and any(diagnosis.can_repair for diagnosis in diagnoses):
+    for problem in report.storage:
+        out.print(printable(f"storage: {problem}"), markup=False)
+    if not repair and (report.storage or any(diagnosis.can_repair for diagnosis in diagnoses)):
         out.print("Run `bookwise doctor --repair` to repair these problems.", markup=False)
     for note in report.notes:
         out.print(f"Note: {note}", markup=False)

@@ -190,7 +190,7 @@ def changes(ctx: typer.Context, path: SourceArgument, book: BookId = None, as_js
     discovery, _ = anyio.run(partial(_discover, path, book, settings_of(ctx)))
     live = execute(ctx, ListLessons(book_id=discovery.book_id))
     unreadable = frozenset(lesson.source_file for lesson in discovery.unreadable)
-    difference = compare(discovery.files, live.records, live.recipe, unreadable=unreadable)
+    difference = compare(discovery.files, live.records, live.recipe, unreadable=unreadable, lost=live.lost)
     files = {
         "new": [file.source_file for file in difference.new],
         "modified": [file.source_file for file in difference.modified],

@@ -24,7 +24,8 @@ BookwiseError
 │   │   └── DiskError        the operator: the disk fails
 │   ├── OutOfMemory
 │   ├── TooManyOpenFiles
-│   └── ModelUnavailable   the language model is unreachable or returned an invalid response
+│   ├── ModelUnavailable   the language model is unreachable or returned an invalid response
+│   └── Overloaded         the service has more to do than it can
 ├── Denied               the caller: use another key
 │   ├── Unauthenticated    no valid key
 │   ├── Forbidden          the key's role does not allow it
@@ -159,6 +160,14 @@ class ModelUnavailable(Unavailable):
     def __init__(self, reason: str, message: str, *, advice: str = "") -> None:
         super().__init__(message, advice=advice)
         self.reason = reason
+
+
+class Overloaded(Unavailable):
+    """The service has more to do than it can. `retry_after` is the time until its queue is done, in seconds."""
+
+    def __init__(self, message: str, *, advice: str = "", retry_after: float = 5.0) -> None:
+        super().__init__(message, advice=advice)
+        self.retry_after = retry_after
 
 
 class Denied(BookwiseError):

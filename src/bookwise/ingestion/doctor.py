@@ -1,7 +1,9 @@
 """Compares catalog and index lesson by lesson, and repairs differences."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from bookwise.domain.jobs import LessonRecord
 from bookwise.ingestion.publish import sweep
 from bookwise.ports import Catalog, LessonIndex
 
@@ -11,7 +13,7 @@ class Finding:
     """One difference between catalog and index."""
 
     book_id: str
-    kind: str  #: `incomplete-lesson` or `orphan-chunks`
+    kind: str  #: `incomplete-lesson`, `damaged-lesson` or `orphan-chunks`
     subject: str  #: source file, or revision
     expected: int
     stored: int
@@ -20,23 +22,20 @@ class Finding:
     def message(self) -> str:
         if self.kind == "incomplete-lesson":
             return f"{self.subject}: the index holds {self.stored} of {self.expected} chunks"
+        if self.kind == "damaged-lesson":
+            return f"{self.subject}: {self.expected - self.stored} of {self.expected} chunks are damaged"
         return f"revision {self.subject}: {self.stored} chunks that belong to no live lesson"
 
 
 async def examine(book_id: str, *, index: LessonIndex, catalog: Catalog) -> list[Finding]:
-    """The differences between the catalog and the index for one book."""
-    stored = await index.revisions(book_id)
+    """The differences between the catalog and the index for one book. Reads and verifies every chunk."""
+    stored, sound = await index.revisions(book_id), await index.verify(book_id)
     records = await catalog.records(book_id)
     findings = [
-        Finding(
-            book_id=book_id,
-            kind="incomplete-lesson",
-            subject=record.source_file,
-            expected=record.chunk_count,
-            stored=stored.get(record.revision, 0),
-        )
+        Finding(book_id=book_id, kind=kind, subject=record.source_file, expected=record.chunk_count, stored=count)
         for record in records
-        if stored.get(record.revision, 0) != record.chunk_count
+        for kind, count in [_state(record, stored, sound)]
+        if count != record.chunk_count
     ]
     live = {record.revision for record in records}
     findings += [
@@ -47,9 +46,18 @@ async def examine(book_id: str, *, index: LessonIndex, catalog: Catalog) -> list
     return findings
 
 
+def _state(record: LessonRecord, stored: Mapping[str, int], sound: Mapping[str, int]) -> tuple[str, int]:
+    """What kind of finding a lesson would be, and how many chunks it has."""
+    count = stored.get(record.revision, 0)
+    if count != record.chunk_count:
+        return "incomplete-lesson", count
+    return "damaged-lesson", sound.get(record.revision, 0)
+
+
 async def repair(findings: list[Finding], *, index: LessonIndex, catalog: Catalog) -> None:
-    """Withdraws incomplete lessons, so that the next ingest publishes them again, and removes orphaned chunks."""
+    """Withdraws incomplete and damaged lessons, so that the next ingest publishes them again, and removes orphaned
+    chunks."""
     for book_id in sorted({finding.book_id for finding in findings}):
-        incomplete = [f.subject for f in findings if f.book_id == book_id and f.kind == "incomplete-lesson"]
-        await catalog.withdraw(book_id, incomplete)
+        lessons = [f.subject for f in findings if f.book_id == book_id and f.kind != "orphan-chunks"]
+        await catalog.withdraw(book_id, lessons)
         await sweep(book_id, index=index, catalog=catalog)

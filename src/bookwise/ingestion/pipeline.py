@@ -18,7 +18,7 @@ from bookwise.domain.jobs import IngestionJob, IngestionMode, IngestionPlan, Les
 from bookwise.domain.system_errors import system_error
 from bookwise.ingestion.discover import Discovery, read_lesson
 from bookwise.ingestion.parse import ParseOptions
-from bookwise.ingestion.plan import plan
+from bookwise.ingestion.plan import lost_revisions, plan
 from bookwise.ingestion.publish import EmbeddedLesson, publish, sweep
 from bookwise.ingestion.stages import (
     ChunkedLesson,
@@ -148,7 +148,9 @@ def failure(error: BaseException) -> str:
 async def _run(discovery: Discovery, run: _JobRun, stages: Stages, records: dict[str, LessonRecord]) -> IngestionJob:
     kit, book_id = run.kit, run.book.id
     unreadable = frozenset(lesson.source_file for lesson in discovery.unreadable)
-    steps = plan(discovery.files, list(records.values()), kit.recipe, run.job.mode, unreadable=unreadable)
+    live = list(records.values())
+    lost = lost_revisions(live, await kit.index.revisions(book_id))
+    steps = plan(discovery.files, live, kit.recipe, run.job.mode, unreadable=unreadable, lost=lost)
     for outcome in skipped_outcomes(discovery.unreadable, steps.skip):
         run.record(outcome)
     await _publish_all(steps, run, stages)

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 
 from bookwise.domain.books import LessonFile
@@ -16,14 +16,20 @@ def revision_of(file: LessonFile, recipe: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
+def lost_revisions(records: Sequence[LessonRecord], stored: Mapping[str, int]) -> frozenset[str]:
+    """The live revisions of which the index does not hold every chunk."""
+    return frozenset(record.revision for record in records if stored.get(record.revision, 0) < record.chunk_count)
+
+
 def changes(
     files: Sequence[LessonFile],
     records: Sequence[LessonRecord],
     recipe: str,
     *,
     unreadable: Collection[str] = (),
+    lost: Collection[str] = (),
 ) -> Changes:
-    """The difference between the source and the live lessons.
+    """The difference between the source and the live lessons. A lesson whose revision is `lost` counts as modified.
 
     A live lesson whose file is unreadable now counts as neither modified nor deleted: a broken edit must not take a
     lesson away from readers. An unreadable folder (with a trailing slash) covers all files below it.
@@ -36,7 +42,7 @@ def changes(
     unchanged: list[LessonFile] = []
     for file in files:
         revision = live.get(file.source_file)
-        same = revision == revision_of(file, recipe)
+        same = revision == revision_of(file, recipe) and revision not in lost
         (new if revision is None else unchanged if same else modified).append(file)
     return Changes(
         new=tuple(new),
@@ -55,9 +61,10 @@ def plan(
     mode: IngestionMode,
     *,
     unreadable: Collection[str] = (),
+    lost: Collection[str] = (),
 ) -> IngestionPlan:
     """What the job will do: `incremental` publishes new and modified lessons, `full` and `recreate` all of them."""
-    difference = changes(files, records, recipe, unreadable=unreadable)
+    difference = changes(files, records, recipe, unreadable=unreadable, lost=lost)
     if mode != "incremental":
         return IngestionPlan(publish=tuple(files), skip=(), withdraw=difference.deleted)
     to_publish = {file.source_file for file in (*difference.new, *difference.modified)}

@@ -15,7 +15,7 @@ from bookwise.domain.errors import BadLesson
 from bookwise.domain.jobs import JobPlan, JobStep, LessonOutcome, PlannedLesson
 from bookwise.ingestion.discover import Discovery, read_lesson
 from bookwise.ingestion.parse import ParseOptions
-from bookwise.ingestion.plan import plan
+from bookwise.ingestion.plan import lost_revisions, plan
 from bookwise.ingestion.publish import sweep
 from bookwise.ingestion.stages import (
     IngestionKit,
@@ -56,7 +56,8 @@ async def _plan(
     known_book = await find_book(job.book_id, kit.catalog)
     records = await kit.catalog.records(job.book_id)
     unreadable = frozenset(lesson.source_file for lesson in discovery.unreadable)
-    todo = plan(discovery.files, records, kit.recipe, job.mode, unreadable=unreadable)
+    lost = lost_revisions(records, await kit.index.revisions(job.book_id))
+    todo = plan(discovery.files, records, kit.recipe, job.mode, unreadable=unreadable, lost=lost)
     outcomes = skipped_outcomes(discovery.unreadable, todo.skip)
     batches = _read_batches(todo.publish, root, outcomes)
     number = 0

@@ -6,6 +6,7 @@ from datetime import datetime
 from bookwise.domain.books import Book
 from bookwise.domain.errors import JobAlreadyRunning, NotFound
 from bookwise.domain.jobs import LessonRecord
+from bookwise.ingestion.plan import lost_revisions
 from bookwise.ingestion.publish import sweep
 from bookwise.ports import JobStore
 from bookwise.wiring import App, CatalogKit, index_folder
@@ -58,6 +59,7 @@ class LiveLessons:
 
     records: tuple[LessonRecord, ...]
     recipe: str
+    lost: tuple[str, ...] = ()  #: revisions of which the index does not hold every chunk
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +67,9 @@ class ListLessons:
     book_id: str
 
     async def run(self, app: App) -> LiveLessons:
-        return LiveLessons(records=tuple(await app.catalog.records(self.book_id)), recipe=app.ingestion_kit.recipe)
+        records = await app.catalog.records(self.book_id)
+        lost = lost_revisions(records, await app.index.revisions(self.book_id))
+        return LiveLessons(records=tuple(records), recipe=app.ingestion_kit.recipe, lost=tuple(sorted(lost)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,19 +1,32 @@
 """Compare the files, catalog and index of each book, and repair the differences."""
 
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 import anyio.to_thread
 
+from bookwise.adapters.data_folder import lock_data_folder
+from bookwise.adapters.seal import accept_files, changed_files
 from bookwise.domain.books import Book
-from bookwise.domain.errors import BookwiseError, CollectionMismatch, EmbedderMismatch, JobAlreadyRunning
+from bookwise.domain.errors import (
+    BookwiseError,
+    CollectionMismatch,
+    DamagedData,
+    EmbedderMismatch,
+    JobAlreadyRunning,
+)
 from bookwise.ingestion.discover import Discovery, discover
 from bookwise.ingestion.doctor import Finding, examine, repair
 from bookwise.ingestion.pipeline import failing_with, open_job, run_job
 from bookwise.ingestion.plan import changes
-from bookwise.wiring import App
+from bookwise.settings import Settings
+from bookwise.wiring import INDEX_FOLDER, App, database_url, index_folder, open_configured_index, open_embedder
+from bookwise.wiring.catalog_stores import open_catalog_stores
 
+DAMAGED_FOLDER = "damaged"
 EMBEDDED_CHUNKS_MAX = 100_000
 """Up to this number, an index in the data folder takes less time for a search than the embedding of its question
 (docs/operating.md, "Sizing"; measured by benchmarks/scale.py)."""
@@ -44,7 +57,12 @@ class DoctorReport:
     """The state of every book, and notes on the installation that are no problems."""
 
     books: tuple[Diagnosis, ...]
+    storage: tuple[str, ...] = ()  #: problems of the files in the data folder
     notes: tuple[str, ...] = ()
+
+    @property
+    def healthy(self) -> bool:
+        return not self.storage and all(diagnosis.healthy for diagnosis in self.books)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +70,82 @@ class DiagnoseBooks:
     """The state of every book before the repair, if one is requested."""
 
     repair: bool
+    storage: tuple[str, ...] = ()  #: what `check_files` found before the folder was opened
 
     async def run(self, app: App) -> DoctorReport:
         diagnoses = [await _diagnose(book, app) for book in await app.catalog.books()]
         for diagnosis in diagnoses:
             if self.repair and diagnosis.can_repair:
                 await _repair(diagnosis, app)
-        return DoctorReport(books=tuple(diagnoses), notes=await _size_notes(app))
+        storage = (*self.storage, *await app.check_database())
+        return DoctorReport(books=tuple(diagnoses), storage=storage, notes=await _size_notes(app))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileCheck:
+    """The state of the files in a data folder."""
+
+    problems: tuple[str, ...] = ()
+    moved: tuple[str, ...] = ()  #: what the repair moved away
+
+
+async def check_files(settings: Settings, *, repair: bool) -> FileCheck:
+    """Compares the files with what Bookwise last wrote, and opens the index. Call it before the folder is opened.
+
+    The repair moves an index that cannot be opened, or whose files were changed, out of the way: the books are then
+    ingested again. It keeps an index that can be opened if the source of a book is gone. Changes of the database
+    are accepted: only a backup could undo them. Raises `DataFolderBusy`.
+    """
+    if not settings.needs_data_folder or not settings.data_dir.is_dir():
+        return FileCheck()
+    with lock_data_folder(settings.data_dir, writes=False):
+        changed = changed_files(settings.data_dir)
+        problems = [f"{name}: changed by something else since Bookwise wrote it" for name in changed]
+        in_index = any(name.startswith(f"{INDEX_FOLDER}/") for name in changed)
+        damage = await _index_damage(settings)
+        if damage:
+            problems.append(damage)
+        moved = ""
+        if repair and (damage or (in_index and await _has_all_sources(settings))):
+            moved = await _move_index(settings)
+        if repair and changed and (moved or not in_index):
+            accept_files(settings.data_dir)
+    return FileCheck(problems=tuple(problems), moved=(moved,) if moved else ())
+
+
+async def _index_damage(settings: Settings) -> str:
+    """Why the index in the data folder cannot be opened, or empty."""
+    if settings.qdrant_url is not None:
+        return ""
+    async with AsyncExitStack() as stack:
+        embedder = await stack.enter_async_context(open_embedder(settings))
+        if not index_folder(settings, embedder.facts.fingerprint).exists():
+            return ""
+        try:
+            await stack.enter_async_context(open_configured_index(settings, embedder))
+        except DamagedData as error:
+            return error.message
+    return ""
+
+
+async def _has_all_sources(settings: Settings) -> bool:
+    """Whether every book can be ingested again from its folder."""
+    async with open_catalog_stores(database_url(settings)) as stores:
+        books = await stores.catalog("").books()
+    return all(map(_has_source, books))
+
+
+def _has_source(book: Book) -> bool:
+    return Path(book.source).is_dir()
+
+
+async def _move_index(settings: Settings) -> str:
+    async with open_embedder(settings) as embedder:
+        folder = index_folder(settings, embedder.facts.fingerprint)
+    target = settings.data_dir / DAMAGED_FOLDER / f"{folder.name}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
+    target.parent.mkdir(mode=0o700, exist_ok=True)
+    folder.rename(target)
+    return f"The old index is in {target}. Delete it when the books are complete."
 
 
 async def _size_notes(app: App) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ class ReadLesson:
     async def run(self, app: "App") -> tuple[Chunk, ...]:
         book_id = (await select_book(app.catalog, self.book)).id
         ids = {r.source_file: r.lesson_id for r in await app.catalog.records(book_id)}
-        return await read.lesson(book_id, ids.get(self.lesson, self.lesson), index=app.index, catalog=app.catalog)
+        return await read.lesson(book_id, ids.get(self.lesson, self.lesson), index=app.index, catalog=app.reader)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,6 @@ class ReadContext:
 
     async def run(self, app: "App") -> tuple[Chunk, ...]:
         neighbourhood = await read.context(
-            self.book, self.chunk_id, before=self.before, after=self.after, index=app.index, catalog=app.catalog
+            self.book, self.chunk_id, before=self.before, after=self.after, index=app.index, catalog=app.reader
         )
         return (*neighbourhood.before, neighbourhood.chunk, *neighbourhood.after)

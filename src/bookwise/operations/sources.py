@@ -10,7 +10,7 @@ from bookwise.adapters.git import WorkTrees
 from bookwise.domain.errors import InvalidInput, SourceNotFound
 from bookwise.domain.jobs import Changes, UnreadableFile
 from bookwise.ingestion.discover import Discovery, discover
-from bookwise.ingestion.plan import changes
+from bookwise.ingestion.plan import changes, lost_revisions
 from bookwise.settings import foreign_environment
 from bookwise.wiring import App, local_copy
 
@@ -61,7 +61,8 @@ async def preview_changes(book_id: str, app: App) -> Difference:
     discovery = await _discover(Path(source), book_id)
     records = await app.catalog.records(book_id)
     unreadable = frozenset(lesson.source_file for lesson in discovery.unreadable)
-    difference = changes(discovery.files, records, app.ingestion_kit.recipe, unreadable=unreadable)
+    lost = lost_revisions(records, await app.index.revisions(book_id))
+    difference = changes(discovery.files, records, app.ingestion_kit.recipe, unreadable=unreadable, lost=lost)
     return Difference(changes=difference, unreadable=discovery.unreadable)
 
 

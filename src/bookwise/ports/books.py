@@ -34,7 +34,8 @@ class VectorCache(Protocol):
     """Caches vectors by embedder fingerprint and hash of the embedded text."""
 
     async def recall(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:
-        """The cached vectors of these hashes, bit for bit as they were stored. Missing hashes are left out."""
+        """The cached vectors of these hashes, bit for bit as they were stored. Missing hashes are left
+        out, and so are vectors that are no longer what was stored."""
 
     async def remember(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
         """Stores the vectors. Idempotent; a newer vector for the same text replaces the older one."""
@@ -44,7 +45,8 @@ class LessonIndex(Protocol):
     """Stores and searches the chunks of all books.
 
     The index does not know which revisions are live. It keeps every staged revision until `remove`, and readers must
-    compare `chunk.revision` with the catalog. What a completed call has stored survives a crash.
+    compare `chunk.revision` with the catalog. What a completed call has stored survives a crash. A chunk that is no
+    longer what was stored is never returned: it is left out as if it had been removed, and logged.
     """
 
     @property
@@ -68,6 +70,9 @@ class LessonIndex(Protocol):
 
     async def revisions(self, book_id: str) -> dict[str, int]:
         """The number of stored chunks per revision of a book."""
+
+    async def verify(self, book_id: str) -> dict[str, int]:
+        """The number of undamaged chunks per revision of a book. Reads everything: fields, vectors and words."""
 
     async def remove(self, book_id: str, revisions: Sequence[str]) -> int:
         """Removes these revisions of the book; returns the number of removed chunks."""
@@ -108,6 +113,9 @@ class Catalog(CatalogReader, Protocol):
 
     async def remove_book(self, book_id: str) -> None:
         """Removes the book and its lessons; its jobs stay. Does nothing when there is no such book."""
+
+    async def live_chunks(self, book_id: str) -> Mapping[str, int]:
+        """The number of chunks per live revision."""
 
     async def records(self, book_id: str) -> list[LessonRecord]:
         """The live lessons of the book, ordered by source file."""

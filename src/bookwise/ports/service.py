@@ -154,9 +154,12 @@ class ResponseStore(Protocol):
     async def forget(self, *, before: datetime) -> int:
         """Deletes older claims and responses; returns their number."""
 
+    async def forget_session(self, owner: str, session_id: str) -> int:
+        """Deletes the owner's responses that mention this session, a UUID; returns their number."""
+
 
 class DeliveryStore(Protocol):
-    """Stores which webhook deliveries were handled, for three days."""
+    """Stores which webhook deliveries were handled, for one year."""
 
     async def claim(self, delivery_id: str) -> bool:
         """True for the first caller: it must handle the delivery, then keep or release it. Another may claim it after a
@@ -167,6 +170,9 @@ class DeliveryStore(Protocol):
 
     async def release(self, delivery_id: str) -> None:
         """Gives up a delivery that could not be handled; it may come again."""
+
+    async def newest(self) -> datetime | None:
+        """When the newest delivery was claimed; None when none is stored."""
 
     async def forget(self, *, before: datetime) -> int:
         """Deletes older records; returns their number."""

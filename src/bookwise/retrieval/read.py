@@ -45,8 +45,8 @@ async def context(
             chunks = await _live_lesson(chunk.locator.book_id, chunk.lesson_id, index=index, catalog=catalog)
             return Neighbourhood(
                 chunk=chunk,
-                before=chunks[max(0, chunk.index - before) : chunk.index],
-                after=chunks[chunk.index + 1 : chunk.index + 1 + after],
+                before=tuple(other for other in chunks if chunk.index - before <= other.index < chunk.index),
+                after=tuple(other for other in chunks if chunk.index < other.index <= chunk.index + after),
             )
     raise chunk_not_found(chunk_id)
 

@@ -37,14 +37,18 @@ class GroundingReport(Shape):
     """How much of the answer its sources support."""
 
     supported: Similarity
-    unsupported: tuple[str, ...] = ()
+    unsupported: tuple[str, ...] = Field(
+        default=(),
+        description="The unsupported sentences that `response` shows. Those that were dropped are shown nowhere.",
+    )
     unsupported_citations: int = Field(default=0, ge=0)
 
     @classmethod
-    def of(cls, grounding: Grounding) -> Self:
+    def of(cls, grounding: Grounding, *, text: str) -> Self:
+        """The report of an answer with this text."""
         return cls(
             supported=grounding.supported,
-            unsupported=grounding.unsupported,
+            unsupported=tuple(sentence for sentence in grounding.unsupported if sentence in text),
             unsupported_citations=grounding.unsupported_citations,
         )
 
@@ -123,7 +127,7 @@ def summarize_answer(answer: Answer) -> AnswerSummary:
                 citations=_one_per_number(answer.citations),
                 highlights=answer.highlights,
                 related=answer.related,
-                grounding=GroundingReport.of(answer.grounding),
+                grounding=GroundingReport.of(answer.grounding, text=answer.text),
                 disclaimer=answer.disclaimer,
             )
         case Refused():

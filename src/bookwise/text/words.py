@@ -25,7 +25,7 @@ forgot still already always often sometimes instead maybe perhaps able need need
 STOP_WORDS = frozenset(_STOP.split())
 
 # Compared with snowballstemmer 3.1 (English). Both get 81 of the 85 questions of the sample book right and refuse 149
-# of 152 off-topic questions. The balanced accuracy of grounding is .859, .888, .613 with snowballstemmer and .859,
+# of 152 off-topic questions. The balanced accuracy of grounding was .859, .888, .613 with snowballstemmer and .859,
 # .893, .603 with this list. Importing snowballstemmer takes 1.8 times as long as importing numpy, because it loads all
 # its languages, and a new word takes 7 times as long. So this list stays: docs/decisions/0006.
 _ENDINGS = (
@@ -121,7 +121,8 @@ def is_content_word(word: str) -> bool:
     return word not in _STOP_STEMS and (len(word) > 1 or word.isdigit())
 
 
-_NOT = re.compile(r"\b(?:not|never|no|none|without|cannot|neither|nor)\b|n['’]t\b", re.IGNORECASE)
+NEGATIONS = ("not", "never", "no", "none", "without", "cannot", "neither", "nor")
+_NOT = re.compile(rf"\b(?:{'|'.join(NEGATIONS)})\b|n['’]t\b", re.IGNORECASE)
 
 
 def is_negated(text: str) -> bool:

@@ -23,6 +23,7 @@ from bookwise.adapters.qdrant.packages import require_client
 from bookwise.adapters.sql.address import sqlite_url
 from bookwise.adapters.sql.catalog_reader import SqliteCatalogReader
 from bookwise.domain.errors import DataFolderBusy
+from bookwise.retrieval.checked_catalog import CheckedCatalog
 from bookwise.retrieval.search import SearchKit
 from bookwise.settings import Settings
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         ThreadStore,
         VectorCache,
     )
+    from bookwise.wiring.stores import Stores
 
 DATABASE_FILE = "bookwise.db"
 INDEX_FOLDER = "index"
@@ -72,6 +74,7 @@ class App:
     vectors: VectorCache
     index: LessonIndex
     catalog: Catalog
+    reader: CatalogReader  #: the same catalog for readers: refuses a book that is incomplete in the index
     jobs: JobStore
     threads: ThreadStore
     keys: KeyStore
@@ -80,11 +83,12 @@ class App:
     journal: Journal
     rate_limits: RateLimits
     deliveries: DeliveryStore
+    check_database: Callable[[], Awaitable[tuple[str, ...]]]  #: → what is wrong in its file
     steps: StepStore | None = None  #: of jobs that workers share; None: this process runs its jobs itself
 
     @property
     def search_kit(self) -> SearchKit:
-        return SearchKit(embedder=self.embedder, index=self.index, catalog=self.catalog)
+        return SearchKit(embedder=self.embedder, index=self.index, catalog=self.reader)
 
     @property
     def records(self) -> RecordsKit:
@@ -123,8 +127,6 @@ async def open_app(
     queued or running are marked as failed, unless `take_over_jobs` is set or other processes may run them. Raises
     `DataFolderBusy` while another process has the data folder.
     """
-    from bookwise.wiring.stores import open_stores  # loads SQLAlchemy: 0.2 s
-
     async with AsyncExitStack() as stack:
         if settings.needs_data_folder:
             stack.enter_context(lock_data_folder(settings.data_dir))
@@ -132,7 +134,7 @@ async def open_app(
             embedder = await stack.enter_async_context(open_embedder(settings))
         if index is None:
             index = await stack.enter_async_context(open_configured_index(settings, embedder))
-        stores = await stack.enter_async_context(open_stores(database_url(settings)))
+        stores = await stack.enter_async_context(_open_stores(settings))
         jobs = stores.jobs(index.id)
         if settings.needs_data_folder and not take_over_jobs:  # no other process can be running one
             await jobs.interrupt_running()
@@ -145,6 +147,7 @@ async def open_app(
             vectors=stores.vectors(),
             index=index,
             catalog=catalog,
+            reader=CheckedCatalog(catalog, index, catalog.live_chunks),
             jobs=jobs,
             threads=stores.threads(),
             keys=stores.keys(),
@@ -153,6 +156,7 @@ async def open_app(
             journal=stores.journal(),
             rate_limits=stores.rate_limits(),
             deliveries=stores.deliveries(),
+            check_database=stores.check_integrity,
             steps=None if settings.needs_data_folder else await stores.steps(index.id, catalog),
         )
 
@@ -163,12 +167,10 @@ async def open_records(settings: Settings) -> AsyncIterator[RecordsKit]:
 
     Raises `DataFolderBusy` while another process has the data folder.
     """
-    from bookwise.wiring.stores import open_stores  # loads SQLAlchemy: 0.2 s
-
     async with AsyncExitStack() as stack:
         if settings.needs_data_folder:
             stack.enter_context(lock_data_folder(settings.data_dir))
-        stores = await stack.enter_async_context(open_stores(database_url(settings)))
+        stores = await stack.enter_async_context(_open_stores(settings))
         yield RecordsKit(catalog=stores.catalog(""), keys=stores.keys(), journal=stores.journal())
 
 
@@ -239,7 +241,7 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
             yield app.search_kit
         return
     async with AsyncExitStack() as stack:
-        stack.enter_context(lock_data_folder(settings.data_dir))
+        stack.enter_context(lock_data_folder(settings.data_dir, writes=False))
         embedder = await stack.enter_async_context(open_embedder(settings, inline=True))
         opening = open_configured_index(settings, embedder)
         if begin_loading := getattr(embedder, "begin_loading", None):  # a local model loads while the index opens
@@ -249,7 +251,7 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
         catalog = open_catalog(index.id)
         if catalog.is_current:
             guarded = GuardedCatalogReader(catalog, _guard(settings, embedder, open_catalog))
-            yield SearchKit(embedder=embedder, index=index, catalog=guarded)
+            yield SearchKit(embedder=embedder, index=index, catalog=CheckedCatalog(guarded, index, catalog.live_chunks))
             return
     async with open_app(settings) as app:
         yield app.search_kit
@@ -293,6 +295,12 @@ def _guard(settings: Settings, embedder: Embedder, open_catalog: Callable[[str],
 
 def _sqlite_reader(settings: Settings, index_id: str) -> SqliteCatalogReader:
     return SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index_id)
+
+
+def _open_stores(settings: Settings) -> AbstractAsyncContextManager[Stores]:
+    from bookwise.wiring.stores import open_stores  # loads SQLAlchemy: 0.2 s
+
+    return open_stores(database_url(settings))
 
 
 def database_url(settings: Settings) -> str:

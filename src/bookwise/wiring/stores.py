@@ -1,6 +1,6 @@
 """A database URL → all SQL stores of Bookwise. Loads SQLAlchemy."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ from bookwise.adapters.process_rate_limits import ProcessRateLimits
 from bookwise.adapters.sql.database import open_database
 from bookwise.adapters.sql.deliveries import SqlDeliveries
 from bookwise.adapters.sql.guarded_catalog import GuardedCatalog
+from bookwise.adapters.sql.integrity import integrity_problems
 from bookwise.adapters.sql.journal import SqlJournal
 from bookwise.adapters.sql.keys import SqlKeys
 from bookwise.adapters.sql.queue_tables import prepare_queue_tables
@@ -30,6 +31,10 @@ class Stores(CatalogStores):
         """The catalog as this index sees it. An index with an alias gets it when all books are served from there."""
         on_switch = getattr(index, "switch_alias", None)
         return GuardedCatalog(self.database, index_id=index.id, exclusive=exclusive, guard=guard, on_switch=on_switch)
+
+    def check_integrity(self) -> Awaitable[tuple[str, ...]]:
+        """What is wrong in the file of the database."""
+        return integrity_problems(self.database)
 
     def deliveries(self) -> SqlDeliveries:
         return SqlDeliveries(self.database)

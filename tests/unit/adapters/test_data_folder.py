@@ -103,7 +103,13 @@ def test_no_other_user_can_read_a_new_folder_or_what_is_written_to_it(tmp_path: 
     with lock_data_folder(folder):
         (folder / "index").mkdir()
         (folder / "index" / "file").write_text("")
-    assert modes(folder) == {".": "0o700", "lock": "0o600", "index": "0o700", "index/file": "0o600"}
+    assert modes(folder) == {
+        ".": "0o700",
+        "lock": "0o600",
+        "seal.json": "0o600",
+        "index": "0o700",
+        "index/file": "0o600",
+    }
     assert oct(folder.parent.stat().st_mode & 0o777) == "0o755", "the folder above is the user's"
     assert os.umask(0o022) == 0o022, "files that are written afterwards are as usual"
 

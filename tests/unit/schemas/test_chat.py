@@ -302,6 +302,13 @@ def test_an_answer_becomes_a_response_with_the_sources_it_cites() -> None:
     assert response.metrics.num_chunks == 5
     assert response.grounding is not None
     assert (response.grounding.supported, response.grounding.unsupported_citations) == (0.5, 1)
+    assert response.grounding.unsupported == (), "a sentence that was dropped is shown nowhere"
+
+
+def test_an_unsupported_sentence_is_listed_if_the_text_shows_it() -> None:
+    marked = replace(answered(), text="Nodes talk over topics. [1] They also sing. (not supported by the book)")
+    response = ChatResponse.of(marked, session_id=THREAD_ID)
+    assert response.grounding is not None
     assert response.grounding.unsupported == ("They also sing.",)
 
 

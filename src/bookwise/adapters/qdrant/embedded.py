@@ -29,6 +29,7 @@ from bookwise.adapters.qdrant.schema import (
 )
 from bookwise.adapters.qdrant.shard import Shard, open_shard
 from bookwise.adapters.qdrant.terms import TermEncoder, Terms
+from bookwise.adapters.qdrant.verify import count_sound
 from bookwise.domain.books import Chunk, EmbeddedChunk, Vector
 from bookwise.domain.search import Candidate, Filter
 
@@ -64,7 +65,7 @@ class EmbeddedIndex:
 
     def __init__(self, shard: Shard) -> None:
         self.id = shard.id
-        self._folder = shard.folder
+        self._identity = shard.identity
         self._engine = shard.engine
         self._write_slot = anyio.CapacityLimiter(1)
         self._terms = TermEncoder()
@@ -114,6 +115,9 @@ class EmbeddedIndex:
             return []
         return await self._in_thread(partial(self._export, book_id, list(revisions)))
 
+    async def verify(self, book_id: str) -> dict[str, int]:
+        return await self._in_thread(partial(self._verify, book_id))
+
     async def unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
         with engine_errors():
             return frozenset(word for word in words if self._is_unknown(book_id, word))
@@ -127,7 +131,7 @@ class EmbeddedIndex:
 
     def _stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
         for page in pages(chunks):
-            require_space(self._folder)
+            require_space(self._identity.parent)
             points = [self._point(embedded) for embedded in page]
             self._engine.update(qdrant.UpdateOperation.upsert_points(points))
         self._commit()
@@ -139,7 +143,7 @@ class EmbeddedIndex:
         return qdrant.Point(point_id(chunk), vectors, to_payload(embedded))
 
     def _remove(self, book_id: str, revisions: list[str]) -> int:
-        require_space(self._folder)
+        require_space(self._identity.parent)
         selection = to_filter(conditions.of_revisions(book_id, revisions))
         count = self._engine.count(qdrant.CountRequest(filter=selection, exact=True))
         self._engine.update(qdrant.UpdateOperation.delete_points_by_filter(selection))
@@ -149,6 +153,7 @@ class EmbeddedIndex:
 
     def _commit(self) -> None:
         self._engine.flush()
+        self._identity.touch()
         self._idf.cache_clear()
         self._chunk_count.cache_clear()
         self._refresh_facts()
@@ -168,7 +173,8 @@ class EmbeddedIndex:
         return [to_chunk(payload) if (payload := payloads.get(ref)) else None for ref in refs]
 
     def _chunks(self, wanted: list[Condition]) -> list[Chunk]:
-        return [to_chunk(record.payload) for record in self._records(wanted)]
+        found = (to_chunk(record.payload) for record in self._records(wanted))
+        return [chunk for chunk in found if chunk is not None]
 
     def _vectors(self, book_id: str, chunk_ids: list[str]) -> dict[str, Vector]:
         wanted = conditions.of_chunks(book_id, chunk_ids)
@@ -177,7 +183,12 @@ class EmbeddedIndex:
 
     def _export(self, book_id: str, revisions: list[str]) -> list[EmbeddedChunk]:
         records = self._records(conditions.of_revisions(book_id, revisions), with_vector=[DENSE])
-        return sorted((to_embedded(r.payload, tuple(r.vector[DENSE])) for r in records), key=by_revision)
+        exported = (to_embedded(record.payload, tuple(record.vector[DENSE])) for record in records)
+        return sorted((chunk for chunk in exported if chunk is not None), key=by_revision)
+
+    def _verify(self, book_id: str) -> dict[str, int]:
+        records = self._records([conditions.of_book(book_id)], with_vector=[DENSE, WORDS])
+        return count_sound(records, self._terms)
 
     def _records(
         self, wanted: list[Condition], *, with_payload: bool | list[str] = True, with_vector: bool | list[str] = False

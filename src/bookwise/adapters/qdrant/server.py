@@ -24,6 +24,7 @@ from bookwise.adapters.qdrant.server_collection import CollectionOptions, Server
 from bookwise.adapters.qdrant.server_errors import NotCompleted
 from bookwise.adapters.qdrant.server_filter import to_filter
 from bookwise.adapters.qdrant.terms import TermEncoder, Terms
+from bookwise.adapters.qdrant.verify import count_sound
 from bookwise.domain.books import Chunk, EmbeddedChunk, Vector
 from bookwise.domain.errors import IndexUnavailable
 from bookwise.domain.search import Candidate, Filter
@@ -177,7 +178,12 @@ class ServerIndex:
             return []
         wanted = conditions.of_revisions(book_id, list(revisions))
         records = await self._records(wanted, with_vectors=[DENSE])
-        return sorted((to_embedded(r.payload, tuple(r.vector[DENSE])) for r in records), key=by_revision)
+        exported = (to_embedded(record.payload, tuple(record.vector[DENSE])) for record in records)
+        return sorted((chunk for chunk in exported if chunk is not None), key=by_revision)
+
+    async def verify(self, book_id: str) -> dict[str, int]:
+        records = await self._records([conditions.of_book(book_id)], with_vectors=[DENSE, WORDS])
+        return count_sound(records, self._terms)
 
     async def unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
         terms = {word: self._terms.of_query(word).indices for word in words}
@@ -242,7 +248,8 @@ class ServerIndex:
         return response.hits
 
     async def _chunks(self, wanted: list[Condition]) -> list[Chunk]:
-        return [to_chunk(record.payload) for record in await self._records(wanted)]
+        found = [to_chunk(record.payload) for record in await self._records(wanted)]
+        return [chunk for chunk in found if chunk is not None]
 
     async def _records(
         self, wanted: list[Condition], *, with_payload: bool | list[str] = True, with_vectors: bool | list[str] = False

@@ -26,10 +26,10 @@ LARGE_FILE_BYTES = 32_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shard:
-    """The engine's handle, where its files are, and the identity of the data in it."""
+    """The engine's handle, and the identity of the data in it."""
 
     id: str
-    folder: Path
+    identity: Path  #: its file; `touch` it after every change of the data (adapters/seal.py)
     engine: Any  # the engine's type stubs are wider than the values it takes and returns here
 
 
@@ -39,14 +39,14 @@ def open_shard(folder: Path, size: int) -> Shard:
     if identity.exists() and identity.stat().st_size:
         _require_space_to_read(folder)
         engine = qdrant.EdgeShard.load(str(folder), None)
-        if free_bytes(folder) >= RESERVE_BYTES:
-            _drop_unused_indexes(engine)
+        if free_bytes(folder) >= RESERVE_BYTES and _drop_unused_indexes(engine):
+            identity.touch()
         _read_ahead(folder)
     else:
         require_space(folder)
         engine = _create(folder, size)
         _write_identity(identity, size)
-    return Shard(id=json.loads(identity.read_text())["id"], folder=folder, engine=engine)
+    return Shard(id=json.loads(identity.read_text())["id"], identity=identity, engine=engine)
 
 
 def _require_space_to_read(folder: Path) -> None:
@@ -121,13 +121,14 @@ def _field_indexes() -> dict[str, Any]:
     return keywords | ranges | integers
 
 
-def _drop_unused_indexes(engine: qdrant.EdgeShard) -> None:
-    """Drops the field indexes that an older version created and no filter uses."""
+def _drop_unused_indexes(engine: qdrant.EdgeShard) -> bool:
+    """Drops the field indexes that an older version created and no filter uses. Whether there were any."""
     unused = engine.info().payload_schema.keys() - _field_indexes().keys()
     for field in unused:
         engine.update(qdrant.UpdateOperation.delete_field_index(field))
     if unused:
         engine.flush()
+    return bool(unused)
 
 
 def _config(size: int) -> qdrant.EdgeConfig:

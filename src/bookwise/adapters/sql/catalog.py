@@ -25,6 +25,8 @@ _LAST_INGESTED = {
 # for two different sets of lessons.
 _HIGHEST_REMOVED = "highest removed generation"
 
+_WITHOUT_HASHES = tuple(column for column in lessons.c if column.name != "text_hashes")
+
 _DELETE_REPLACED = delete(lessons).where(
     lessons.c.book_id == bindparam("of_book"),
     lessons.c.index_id == bindparam("of_index"),
@@ -84,8 +86,14 @@ class SqlCatalog:
             self._live[book_id] = live
         return live
 
+    async def live_chunks(self, book_id: str) -> dict[str, int]:
+        columns = (lessons.c.revision, lessons.c.chunk_count)
+        query = select(*columns).where(lessons.c.book_id == book_id, lessons.c.index_id == self._index_id)
+        rows = await self._database.read(lambda connection: connection.execute(query).all())
+        return {row.revision: row.chunk_count for row in rows}
+
     async def records(self, book_id: str) -> list[LessonRecord]:
-        query = select(lessons).where(lessons.c.book_id == book_id, lessons.c.index_id == self._index_id)
+        query = select(*_WITHOUT_HASHES).where(lessons.c.book_id == book_id, lessons.c.index_id == self._index_id)
         rows = await self._database.read(lambda connection: connection.execute(query).all())
         return sorted(map(lesson_from, rows), key=lambda record: record.source_file)
 

@@ -63,6 +63,10 @@ class SqliteCatalogReader:
             )
         return self._live[book_id]
 
+    async def live_chunks(self, book_id: str) -> dict[str, int]:
+        query = "SELECT revision, chunk_count FROM lessons WHERE book_id = ? AND index_id = ?"
+        return {row["revision"]: row["chunk_count"] for row in self._rows(query, book_id, self._index_id)}
+
     def _rows(self, query: str, *values: str) -> list[dict[str, Any]]:
         with closing(sqlite3.connect(self._path, timeout=5)) as connection:
             connection.row_factory = sqlite3.Row

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import DateTime, Dialect, FunctionElement, Text
+from sqlalchemy import DateTime, Dialect, FunctionElement, Text, Uuid
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
@@ -40,6 +40,24 @@ class EscapedText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         return None if value is None else escape_text(value)
+
+
+class UuidText(TypeDecorator[str]):
+    """A UUID as text."""
+
+    impl = Uuid(as_uuid=False)
+    cache_ok = True
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Any:
+        process = super().result_processor(dialect, coltype)
+
+        def read(value: Any) -> Any:
+            try:
+                return process(value) if process else value
+            except ValueError as error:
+                raise UnreadableValue("a stored id") from error
+
+        return read
 
 
 class UtcDateTime(TypeDecorator[datetime]):

@@ -1,4 +1,4 @@
-"""Handled webhook deliveries in SQL, stored for as long as GitHub may repeat them."""
+"""Handled webhook deliveries in SQL."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -8,7 +8,7 @@ from sqlalchemy import and_, delete, select, update
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.tables import webhook_deliveries as deliveries
 
-DELIVERIES_KEPT = timedelta(days=3)
+DELIVERIES_KEPT = timedelta(days=365)  #: a push that someone has recorded can be sent again at any time
 CLAIM_SECONDS = 60.0  #: how long a process that has died keeps a delivery from being handled
 
 
@@ -41,6 +41,10 @@ class SqlDeliveries:
     async def release(self, delivery_id: str) -> None:
         statement = delete(deliveries).where(deliveries.c.delivery_id == delivery_id)
         await self._database.write(lambda connection: connection.execute(statement))
+
+    async def newest(self) -> datetime | None:
+        query = select(deliveries.c.claimed_at).order_by(deliveries.c.claimed_at.desc()).limit(1)
+        return await self._database.read(lambda connection: connection.execute(query).scalar())
 
     async def forget(self, *, before: datetime) -> int:
         is_old = deliveries.c.claimed_at < before

@@ -25,7 +25,7 @@ from bookwise.domain.system_errors import disk_full, system_error
 _FULL = ("SQLITE_FULL", "53100")
 _BUSY = ("SQLITE_BUSY", "SQLITE_LOCKED", "40", "55P03")
 _SLOW = ("57014",)
-_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "XX001", "XX002")
+_DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "XX001", "XX002", "42P01")  # 42P01: no such table
 _DAMAGED_MESSAGES = ("Could not decode", "no such table")
 _REJECTED = ("28", "3D", "42501", "42704")
 _TOO_LARGE = ("SQLITE_TOOBIG", "22003", "54")

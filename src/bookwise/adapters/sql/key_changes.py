@@ -14,7 +14,7 @@ from bookwise.adapters.sql.fact_names import KEY_CHANGES
 from bookwise.adapters.sql.postgres_connection import PostgresConnection
 from bookwise.domain.errors import StoreUnavailable
 
-POLL_SECONDS = 1.0
+POLL_SECONDS = 0.5  #: a change is known within a second, also with the time to read it
 HEARTBEAT_SECONDS = 60.0  #: a listener also reads the number of changes this often, to be safe
 
 # A trigger on the keys counts and announces: see migration 0005.
@@ -28,7 +28,7 @@ class PostgresKeyChanges:
     """Listens on a connection of its own, and connects again when that is lost.
 
     Behind a connection pooler notifications do not arrive. Then, and while no connection can be made, the number of
-    changes is read every second.
+    changes is read twice a second.
     """
 
     def __init__(self, database: Database, timeouts: DatabaseTimeouts | None = None) -> None:

@@ -33,7 +33,7 @@ CREATE TABLE lessons (
 	chunk_ids TEXT NOT NULL,
 	chunk_count INTEGER NOT NULL,
 	ingested_at TEXT NOT NULL,
-	index_id TEXT NOT NULL,
+	index_id TEXT NOT NULL, text_hashes TEXT,
 	CONSTRAINT pk_lessons PRIMARY KEY (book_id, index_id, source_file),
 	CONSTRAINT uq_lessons_book_id_index_id_lesson_id UNIQUE (book_id, index_id, lesson_id),
 	CONSTRAINT fk_lessons_book_id FOREIGN KEY(book_id) REFERENCES books (id) ON DELETE CASCADE
@@ -79,7 +79,7 @@ CREATE INDEX ix_job_outcomes_job_id ON job_outcomes (job_id, outcome_id);
 CREATE TABLE embeddings (
 	fingerprint TEXT NOT NULL,
 	text_hash TEXT NOT NULL,
-	vector BLOB NOT NULL,
+	vector BLOB NOT NULL, checksum BIGINT, stored_at TEXT,
 	CONSTRAINT pk_embeddings PRIMARY KEY (fingerprint, text_hash)
 );
 CREATE TABLE facts (
@@ -191,4 +191,5 @@ CREATE TABLE job_lessons (
 	CONSTRAINT pk_job_lessons PRIMARY KEY (step_id, number),
 	CONSTRAINT fk_job_lessons_step_id FOREIGN KEY(step_id) REFERENCES job_steps (step_id) ON DELETE CASCADE
 );
-INSERT INTO alembic_version VALUES ('0006')
+CREATE INDEX ix_asked_questions_asked_at ON asked_questions (asked_at);
+INSERT INTO alembic_version VALUES ('0007')

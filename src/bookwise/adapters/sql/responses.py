@@ -3,7 +3,20 @@
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
-from sqlalchemy import ColumnElement, Connection, and_, delete, func, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    LargeBinary,
+    Text,
+    and_,
+    cast,
+    delete,
+    func,
+    literal,
+    or_,
+    select,
+    update,
+)
 
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.tables import kept_responses as responses
@@ -65,6 +78,21 @@ class SqlResponses:
         return await self._database.write(
             lambda connection: connection.execute(delete(responses).where(is_old)).rowcount
         )
+
+    async def forget_session(self, owner: str, session_id: str) -> int:
+        mentions = _mentions(session_id, self._database.address.kind)
+        statement = delete(responses).where(responses.c.owner == owner, mentions)
+        return await self._database.write(lambda connection: connection.execute(statement).rowcount)
+
+
+def _mentions(text: str, kind: str) -> ColumnElement[bool]:
+    """Whether the body or a header contains the text."""
+    encoded = literal(text.encode(), LargeBinary)
+    if kind == "postgresql":
+        position: ColumnElement[int] = func.position(encoded.op("IN")(responses.c.body))
+    else:
+        position = func.instr(responses.c.body, encoded)
+    return or_(position > 0, cast(responses.c.headers, Text).contains(text, autoescape=True))
 
 
 def _is_free(now: datetime) -> ColumnElement[bool]:

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, TypeAlias
+from zlib import crc32
 
 from sqlalchemy import Row
 
@@ -20,6 +21,8 @@ from bookwise.domain.threads import LIVE_MESSAGES_MAX, Thread, ThreadMessage
 
 StoredMessage: TypeAlias = dict[str, Any]
 
+_CHECKSUM = "checksum"  # of a message; earlier releases stored none
+_LARGE = 1e16  # from here on, Python writes a number with an exponent
 _MAX_DEPTH = 50  # levels of JSON, far below the limit of any database or parser
 
 
@@ -134,11 +137,13 @@ def message_row(message: ThreadMessage) -> StoredMessage:
         stored["complete"] = False
     if message.details:
         stored["details"] = plain_json("The details of a message", dict(message.details))
-    return stored
+    return stored | {_CHECKSUM: _checksum(stored)}
 
 
 def message_from(stored: StoredMessage) -> ThreadMessage:
     try:
+        if _CHECKSUM in stored and stored[_CHECKSUM] != _checksum(stored):
+            raise UnreadableValue("a stored message")
         confidence = stored.get("confidence")
         return ThreadMessage(
             role=stored["role"],
@@ -174,11 +179,24 @@ def plain_json(name: str, value: Any) -> Any:
     `name` begins the error message.
     """
     try:
-        return _escape_all(json.loads(json.dumps(value, allow_nan=False)))
+        return _escape_all(json.loads(json.dumps(value, allow_nan=False), parse_float=_stable_number))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(
             f"{name} cannot be written as JSON.", advice="Use plain values, lists and objects."
         ) from error
+
+
+def _stable_number(literal: str) -> float | int:
+    """The number as PostgreSQL returns it, so that its checksum is the same on every database: without a negative
+    zero, and a large one without an exponent."""
+    number = float(literal) or 0.0
+    return int(number) if abs(number) >= _LARGE else number
+
+
+def _checksum(stored: StoredMessage) -> int:
+    """CRC-32 of all other members."""
+    members = {name: value for name, value in stored.items() if name != _CHECKSUM}
+    return crc32(json.dumps(members, sort_keys=True).encode())
 
 
 def _escape_all(value: Any, depth: int = 0) -> Any:

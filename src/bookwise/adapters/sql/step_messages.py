@@ -9,11 +9,15 @@ from sqlalchemy import Connection, text
 
 STEP_TASK = "bookwise.run_step"  #: name of the task in the queue library
 
+#: Lessons that may have stopped a worker come after this many batches. Workers that are killed for other reasons then
+#: seldom meet the same lesson again, and a lesson that kills them delays no other.
+_SUSPECT_DELAY = 1_000_000
+
 # Batches of several jobs take turns: the first batch of each has the same priority.
 _ENQUEUE = text(
     f"""
     INSERT INTO procrastinate_jobs (queue_name, task_name, priority, queueing_lock, args)
-    SELECT :queue, '{STEP_TASK}', -step.number, 'bookwise step ' || step.step_id,
+    SELECT :queue, '{STEP_TASK}', -step.number - {_SUSPECT_DELAY} * step.failures, 'bookwise step ' || step.step_id,
            jsonb_build_object('step_id', step.step_id)
     FROM job_steps AS step JOIN jobs USING (job_id)
     WHERE jobs.holder = :holder AND jobs.status IN ('queued', 'running')

@@ -12,12 +12,11 @@ from sqlalchemy import (
     MetaData,
     Table,
     UniqueConstraint,
-    Uuid,
     false,
     text,
 )
 
-from bookwise.adapters.sql.column_types import EscapedText, ExactText, JsonColumn, UtcDateTime, UtcNow
+from bookwise.adapters.sql.column_types import EscapedText, ExactText, JsonColumn, UtcDateTime, UtcNow, UuidText
 
 metadata = MetaData(
     naming_convention={
@@ -65,6 +64,7 @@ lessons = Table(
     Column("chunk_ids", JsonColumn, nullable=False),
     Column("chunk_count", Integer, nullable=False),
     Column("ingested_at", UtcDateTime, nullable=False),
+    Column("text_hashes", JsonColumn),  # keys of its vectors in embeddings; NULL: stored by an earlier release
     UniqueConstraint("book_id", "index_id", "lesson_id"),
     Index("ix_lessons_live", "book_id", "index_id", "revision"),  # covers the query of `live`
 )
@@ -158,6 +158,8 @@ embeddings = Table(
     Column("fingerprint", ExactText, primary_key=True),
     Column("text_hash", ExactText, primary_key=True),
     Column("vector", LargeBinary, nullable=False),  # float32, little-endian
+    Column("checksum", BigInteger),  # CRC-32 of the vector; NULL: stored by an earlier release
+    Column("stored_at", UtcDateTime),
 )
 
 facts = Table(
@@ -170,7 +172,7 @@ facts = Table(
 threads = Table(
     "conversation_threads",
     metadata,
-    Column("thread_id", Uuid(as_uuid=False), primary_key=True),
+    Column("thread_id", UuidText, primary_key=True),
     Column("messages", JsonColumn, nullable=False),  # live messages, oldest first; empty in cold storage
     Column("created_at", UtcDateTime, nullable=False, server_default=UtcNow()),
     Column("updated_at", UtcDateTime, nullable=False, server_default=UtcNow()),
@@ -193,7 +195,7 @@ archived_messages = Table(
     metadata,
     Column(
         "thread_id",
-        Uuid(as_uuid=False),
+        UuidText,
         ForeignKey("conversation_threads.thread_id", ondelete="CASCADE"),
         primary_key=True,
     ),
@@ -223,11 +225,11 @@ api_keys = Table(
 asked_questions = Table(
     "asked_questions",
     metadata,
-    Column("answer_id", Uuid(as_uuid=False), primary_key=True),
+    Column("answer_id", UuidText, primary_key=True),
     Column("book_id", ExactText, nullable=False),  # no foreign key: questions are kept when the book is removed
     Column("owner", ExactText, nullable=False),
     # Deleting a thread deletes its questions.
-    Column("thread_id", Uuid(as_uuid=False), ForeignKey("conversation_threads.thread_id", ondelete="CASCADE")),
+    Column("thread_id", UuidText, ForeignKey("conversation_threads.thread_id", ondelete="CASCADE")),
     Column("asked_at", UtcDateTime, nullable=False),
     Column("question", EscapedText, nullable=False),
     Column("outcome", ExactText, nullable=False),
@@ -240,6 +242,7 @@ asked_questions = Table(
     CheckConstraint("thumb IN ('up', 'down')", name="thumb"),
     Index("ix_asked_questions_book_id", "book_id", "asked_at"),
     Index("ix_asked_questions_thread_id", "thread_id"),
+    Index("ix_asked_questions_asked_at", "asked_at"),
 )
 
 kept_responses = Table(

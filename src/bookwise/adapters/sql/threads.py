@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
@@ -163,8 +163,9 @@ def _finish(connection: Connection, key: _ThreadKey, answer: ThreadMessage, now:
     if row.busy_until is None:
         raise NotFound(f"Thread {key.thread_id} has no unanswered question.", advice="Ask a question first.")
     live, archived = _restore_live(connection, row)
-    question, message = live[-2], message_row(answer)
-    message["timestamp"] = max(message["timestamp"], question["timestamp"])  # keep the order even if clocks differ
+    message, asked_at = message_row(answer), message_from(live[-2]).timestamp
+    if answer.timestamp < asked_at:  # keep the order even if clocks differ
+        message = message_row(replace(answer, timestamp=asked_at))
     change = (
         update(threads)
         .where(key.condition)

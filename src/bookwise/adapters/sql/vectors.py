@@ -1,11 +1,14 @@
 """Caches vectors as bytes, bit for bit, so that no text is embedded twice."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from struct import Struct
+from typing import Any
+from zlib import crc32
 
 from sqlalchemy import Connection, select
 
-from bookwise.adapters.sql.column_types import UnreadableValue
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.tables import embeddings
 from bookwise.domain.books import Vector
@@ -13,12 +16,19 @@ from bookwise.domain.books import Vector
 _FLOAT_BYTES = 4
 _BATCH = 500  # hashes per IN list, far below the parameter limit of any database
 
+logger = logging.getLogger(__name__)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
 
 class SqlVectorCache:
     """Vectors as little-endian float32, by embedder fingerprint and hash of the text."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, clock: Callable[[], datetime] = _now) -> None:
         self._database = database
+        self._clock = clock
 
     async def recall(self, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:
         if not hashes:
@@ -28,24 +38,28 @@ class SqlVectorCache:
     async def remember(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
         if not vectors:
             return
+        now = self._clock()
         # Sorted, to avoid deadlocks between two writers of the same vectors.
         rows = [
-            {"fingerprint": fingerprint, "text_hash": text_hash, "vector": _pack(vectors[text_hash])}
+            {"fingerprint": fingerprint, "text_hash": text_hash, "stored_at": now, **_packed(vectors[text_hash])}
             for text_hash in sorted(vectors)
         ]
         insertion = self._database.insert_into(embeddings)
+        new = insertion.excluded
         upsert = insertion.on_conflict_do_update(
-            index_elements=["fingerprint", "text_hash"], set_={"vector": insertion.excluded.vector}
+            index_elements=["fingerprint", "text_hash"],
+            set_={"vector": new.vector, "checksum": new.checksum, "stored_at": new.stored_at},
         )
         await self._database.write(lambda connection: connection.execute(upsert, rows))
 
 
 def _recall(connection: Connection, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:
-    query = select(embeddings.c.text_hash, embeddings.c.vector).where(embeddings.c.fingerprint == fingerprint)
+    columns = (embeddings.c.text_hash, embeddings.c.vector, embeddings.c.checksum)
+    query = select(*columns).where(embeddings.c.fingerprint == fingerprint)
     vectors: dict[str, Vector] = {}
     for batch in _batches(hashes):
         rows = connection.execute(query.where(embeddings.c.text_hash.in_(batch)))
-        vectors.update((row.text_hash, _unpack(row.vector)) for row in rows)
+        vectors.update((row.text_hash, _unpack(row.vector)) for row in rows if _is_intact(row))
     return vectors
 
 
@@ -54,11 +68,19 @@ def _batches(hashes: Sequence[str]) -> Iterator[Sequence[str]]:
         yield hashes[start : start + _BATCH]
 
 
-def _pack(vector: Vector) -> bytes:
-    return Struct(f"<{len(vector)}f").pack(*vector)
+def _is_intact(row: Any) -> bool:
+    """Whether the vector is what was stored. A damaged one is left out, so its text is embedded again."""
+    is_whole = len(row.vector) % _FLOAT_BYTES == 0
+    if is_whole and row.checksum in (None, crc32(row.vector)):  # earlier releases stored none
+        return True
+    logger.warning("vectors.damaged", extra={"text_hash": row.text_hash})
+    return False
+
+
+def _packed(vector: Vector) -> dict[str, Any]:
+    data = Struct(f"<{len(vector)}f").pack(*vector)
+    return {"vector": data, "checksum": crc32(data)}
 
 
 def _unpack(data: bytes) -> Vector:
-    if len(data) % _FLOAT_BYTES:
-        raise UnreadableValue("a stored vector")
     return Struct(f"<{len(data) // _FLOAT_BYTES}f").unpack(data)

@@ -12,7 +12,9 @@ from bookwise.domain.books import Book, Calibration, Vector
 from bookwise.domain.search import Timings
 
 NEAREST_MAX = 3  #: lessons a refusal names
-NEAR = 0.15  #: the least similarity of a lesson that a refusal names; below it nothing in the book is near
+#: The least similarity of a lesson that a refusal names. Set by hand on refused questions of the sample book: lessons
+#: below it share only everyday words with the question.
+NEAR = 0.15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

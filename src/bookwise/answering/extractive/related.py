@@ -12,7 +12,9 @@ from bookwise.text.shorten import shortened
 
 RELATED_MAX = 3
 LINE_MAX = 100  #: characters
-LEAST_COVERAGE = 0.3  #: share of the question that the line must hold
+#: The share of the question that the line must contain. Set by hand on the sample book: with less, the line seldom says
+#: what the section has to do with the question.
+LEAST_COVERAGE = 0.3
 
 
 def related_sections(

@@ -12,7 +12,7 @@ from bookwise.api.auth.auth_throttle import network
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import ANYONE, Caller
 from bookwise.domain.books import Book
-from bookwise.domain.errors import Forbidden, NotFound, Unauthenticated, Unavailable
+from bookwise.domain.errors import Forbidden, Misconfigured, NotFound, StoreUnavailable, Unauthenticated, Unavailable
 from bookwise.domain.search import Live
 from bookwise.ports import CatalogReader
 
@@ -69,7 +69,10 @@ async def _caller_with(secret: str, connection: HTTPConnection, state: ServiceSt
         return ANYONE
     if state.auth_throttle.has_failed(secret):
         return None
-    key = await state.keys.key(secret)
+    try:
+        key = await state.keys.key(secret)
+    except Misconfigured as error:  # the caller may be right, and may try again when the operator has acted
+        raise StoreUnavailable(error.message, advice=error.advice) from error
     if key is None:
         state.auth_throttle.remember(secret)
         return None

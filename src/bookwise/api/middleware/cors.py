@@ -1,20 +1,27 @@
 """CORS: allowed for the configured origins and for the origins of active keys."""
 
+from contextlib import suppress
+
 from starlette.datastructures import Headers
 from starlette.middleware.cors import CORSMiddleware
 from starlette.types import Receive, Scope, Send
 
+from bookwise.domain.errors import BookwiseError
+
 
 class Cors(CORSMiddleware):
-    """Adds CORS headers for the configured origins and the origins of active keys. Other origins get none."""
+    """Adds CORS headers for the configured origins and the origins of active keys. Other origins get none.
+
+    While the keys cannot be read, the origins read last are allowed."""
 
     _key_origins: frozenset[str] = frozenset()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         origin = Headers(scope=scope).get("origin", "") if scope["type"] == "http" else ""
         if origin and not super().is_allowed_origin(origin):
-            keys = await scope["app"].state.service.keys.keys()
-            self._key_origins = frozenset(o for key in keys if key.revoked_at is None for o in key.origins)
+            with suppress(BookwiseError):  # a route that needs a key reports the problem
+                keys = await scope["app"].state.service.keys.keys()
+                self._key_origins = frozenset(o for key in keys if key.revoked_at is None for o in key.origins)
         app = super().__call__ if origin and self.is_allowed_origin(origin) else self.app
         await app(scope, receive, send)
 

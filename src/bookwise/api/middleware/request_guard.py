@@ -74,8 +74,6 @@ FOREIGN = Problem(
     detail="Without API keys this service only accepts requests from this machine.",
     advice="Create a key with `bookwise keys create`, and list the page's origin in BOOKWISE_CORS_ORIGINS.",
 )
-
-
 FORM = Problem(
     slug="unsupported-media-type",
     detail="Without API keys, a request that changes something must be JSON, or have a header that no form can have.",

@@ -100,7 +100,7 @@ async def _listed(book: Book, state: ServiceState) -> ListedBook:
 
 
 def visible(state: ServiceState, caller: Caller) -> VisibleBooks:
-    return VisibleBooks(state.app.catalog, caller)
+    return VisibleBooks(state.app.reader, caller)
 
 
 async def book_for(caller: Caller, book_id: str | None, state: ServiceState, *, module: str | None = None) -> Book:

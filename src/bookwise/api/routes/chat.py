@@ -14,6 +14,7 @@ from bookwise.api.auth.rate_limit import rate_limits_of
 from bookwise.api.idempotency import IdempotentRoute
 from bookwise.api.problems import documented
 from bookwise.api.routes.books import book_for
+from bookwise.api.session_ids import find_thread, thread_id_of
 from bookwise.api.sse import EventStream, Frame, answer_frames, error_frame
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import Caller
@@ -103,10 +104,16 @@ def _stream(request: Request, caller: Caller, body: ChatRequest) -> EventStream:
     )
 
 
-async def _conversation(
+def _conversation(
     body: ChatRequest, answer_id: str, caller: Caller, state: ServiceState
 ) -> AsyncGenerator[AnswerEvent]:
-    """The events of one answer in the caller's session, with the answer logged."""
+    """The events of one answer in the caller's session, with the answer logged. Begins when there is room."""
+    return state.load_limit.answer(_answer_events(body, answer_id, caller, state), state.kit, body.engine)
+
+
+async def _answer_events(
+    body: ChatRequest, answer_id: str, caller: Caller, state: ServiceState
+) -> AsyncGenerator[AnswerEvent]:
     if body.engine is not None and body.engine not in state.kit.engines:
         raise InvalidInput(
             f"The engine {body.engine!r} is not configured.", advice=f"Use {', '.join(state.kit.engines)}."
@@ -125,18 +132,19 @@ async def _conversation(
 
 
 async def _thread(body: ChatRequest, caller: Caller, state: ServiceState) -> Thread:
-    """The caller's thread with this id; a new one when there is none."""
+    """The thread of the caller's session; a new one when there is none."""
     threads = state.app.threads
     try:
-        thread = await threads.thread(body.session_id, owner=caller.owner)
+        thread = await find_thread(threads, body.session_id, caller.owner)
     except NotFound:
         book = await book_for(caller, body.book_id, state)
+        thread_id = thread_id_of(body.session_id, caller.owner)
         try:
             return await threads.create(
-                book_id=book.id, owner=caller.owner, thread_id=body.session_id, metadata=body.metadata
+                book_id=book.id, owner=caller.owner, thread_id=thread_id, metadata=body.metadata
             )
-        except Conflict:  # created by a concurrent request of this caller, or another caller's: then not found again
-            thread = await threads.thread(body.session_id, owner=caller.owner)
+        except Conflict:  # created by a concurrent request of this caller
+            thread = await threads.thread(thread_id, owner=caller.owner)
     await book_for(caller, thread.book_id, state)  # the book may have been removed
     _require_same(body, thread)
     return thread

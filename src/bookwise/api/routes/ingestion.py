@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import re
+from dataclasses import replace
 from typing import Annotated, Any, Literal, Self
 
 import anyio
@@ -11,19 +12,19 @@ from fastapi import APIRouter, Header, Path, Query, Request, Response
 from pydantic import BaseModel, Field, StringConstraints, ValidationError
 
 from bookwise.api.auth.access import Admin, require_book
+from bookwise.api.hidden_paths import hide_paths
 from bookwise.api.idempotency import IdempotentRoute
 from bookwise.api.problems import documented
 from bookwise.api.request_body import LARGE_BYTES, read_large_body
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import Caller
-from bookwise.domain.errors import InvalidInput, NotFound, Unauthenticated
+from bookwise.domain.errors import BadSource, InvalidInput, NotFound, SourceNotFound, Unauthenticated
 from bookwise.domain.jobs import IngestionJob, IngestionMode, job_not_found
 from bookwise.operations.sources import Difference, preview_changes
 from bookwise.retrieval.select_book import select_book
 from bookwise.schemas.books import EXAMPLE_FILE, JOB_EXAMPLE, OUTCOME_EXAMPLE, IngestionJobReport, LessonReport
 from bookwise.schemas.wire import EXAMPLE_BOOK_ID, Shape, examples
 
-DELIVERY_ID_MAX = 100
 WEBHOOK = "/ingestion/webhook/github"
 WEBHOOK_BODY_MAX = 25 * 1024 * 1024  #: what GitHub sends at most
 
@@ -159,16 +160,16 @@ Signature = Annotated[
     str, Header(description="`sha256=` and the HMAC-SHA256 of the body in hex, keyed with the secret.")
 ]
 Event = Annotated[str, Header(description="Event name. `push` and `ping` are handled, others are ignored.")]
-DeliveryId = Annotated[str, Header(description="Delivery id. A repeated delivery is not handled again.")]
 
 
 @router.post("/trigger", status_code=202, summary="Ingest a book again", responses=STARTED | documented(404, 409, 507))
 async def trigger(body: TriggerRequest, caller: Admin, request: Request, response: Response) -> IngestionJobReport:
     """Starts a job that ingests the book again from its source. The job runs in the background."""
     require_book(caller, body.book_id)
-    job = await state_of(request).runner.trigger(body.book_id, body.mode)
+    state = state_of(request)
+    job = await state.runner.trigger(body.book_id, body.mode)
     response.headers["Location"] = f"/ingestion/status/{job.job_id}"
-    return IngestionJobReport.of(job)
+    return _report(job, state)
 
 
 @router.get("/status/{job_id}", summary="Read the status of a job", responses=documented(404))
@@ -176,8 +177,9 @@ async def status(job_id: JobId, caller: Admin, request: Request) -> JobStatusRes
     """Returns a running or finished job with the outcome of each lesson."""
     state = state_of(request)
     job = await _visible(job_id, caller, state)
-    lessons = await state.app.jobs.outcomes(job_id)
-    return JobStatusResponse(job=IngestionJobReport.of(job), lessons=tuple(map(LessonReport.of, lessons)))
+    outcomes = await state.app.jobs.outcomes(job_id)
+    shown = [replace(outcome, message=hide_paths(outcome.message, job.source)) for outcome in outcomes]
+    return JobStatusResponse(job=_report(job, state), lessons=tuple(map(LessonReport.of, shown)))
 
 
 @router.get("/jobs", summary="List the jobs", responses=documented(404))
@@ -190,11 +192,12 @@ async def jobs(
     """Returns the newest jobs of one book or of all books."""
     if book_id is not None:
         require_book(caller, book_id)
-    store = state_of(request).app.jobs
+    state = state_of(request)
+    store = state.app.jobs
     books: list[str | None] = [book_id] if book_id is not None else [*caller.books] or [None]
     candidates = [job for book in books for job in await store.jobs(book, limit=limit)]
     newest = sorted(candidates, key=lambda job: job.job_id, reverse=True)[:limit]
-    return JobsResponse(jobs=tuple(map(IngestionJobReport.of, newest)))
+    return JobsResponse(jobs=tuple(_report(job, state) for job in newest))
 
 
 @router.post("/jobs/{job_id}/cancel", status_code=202, summary="Cancel a job", responses=documented(404, 409, 507))
@@ -202,7 +205,7 @@ async def cancel(job_id: JobId, caller: Admin, request: Request) -> IngestionJob
     """Stops a job after the lessons it is publishing. Published lessons stay."""
     state = state_of(request)
     await _visible(job_id, caller, state)
-    return IngestionJobReport.of(await state.runner.cancel(job_id))
+    return _report(await state.runner.cancel(job_id), state)
 
 
 @router.get("/changes", summary="Preview the next ingest", responses=documented(404))
@@ -211,7 +214,13 @@ async def changes(
 ) -> ChangesResponse:
     """Returns the lessons that an ingest would add, replace or remove now."""
     require_book(caller, book_id)
-    return ChangesResponse.of(book_id, await preview_changes(book_id, state_of(request).app))
+    app = state_of(request).app
+    try:
+        return ChangesResponse.of(book_id, await preview_changes(book_id, app))
+    except (BadSource, SourceNotFound) as error:
+        source = (await app.catalog.book(book_id)).source
+        message, advice = hide_paths(error.message, source), hide_paths(error.advice, source)
+        raise type(error)(message, advice=advice) from error
 
 
 @webhook_router.post(
@@ -227,9 +236,9 @@ async def github_webhook(
     book_id: OptionalBookId = None,
     x_hub_signature_256: Signature = "",
     x_github_event: Event = "",
-    x_github_delivery: DeliveryId = "",
 ) -> WebhookReceipt:
-    """A push to the configured branch ingests the book. The request is authenticated by its signature, not by a key."""
+    """A push to the configured branch ingests the book. The request is authenticated by its signature, not by a key. A
+    push that is delivered again is not handled again."""
     state = state_of(request)
     body = await _signed_body(request, x_hub_signature_256, _secret(state))
     if x_github_event == "ping":
@@ -237,25 +246,31 @@ async def github_webhook(
         return WebhookReceipt(outcome="pong")
     if x_github_event != "push" or not _is_relevant(await _push_from(body), state):
         return WebhookReceipt(outcome="ignored")
-    return await _delivered(x_github_delivery, book_id, state, response)
+    chosen = book_id or (await select_book(state.app.catalog, None)).id
+    # Not GitHub's id of the delivery: the signature does not cover it, so anyone who has seen a push could change it.
+    return await _delivered(f"{x_hub_signature_256} {chosen}", chosen, state, response)
 
 
-async def _delivered(delivery_id: str, book_id: str | None, state: ServiceState, response: Response) -> WebhookReceipt:
-    if not 0 < len(delivery_id) <= DELIVERY_ID_MAX:
-        raise InvalidInput("X-GitHub-Delivery is missing or too long.", advice="Send the header that GitHub sends.")
+async def _delivered(delivery_id: str, book_id: str, state: ServiceState, response: Response) -> WebhookReceipt:
     deliveries = state.app.deliveries
     if not await deliveries.claim(delivery_id):
         response.status_code = 200
         return WebhookReceipt(outcome="duplicate")
     try:
-        chosen = book_id or (await select_book(state.app.catalog, None)).id
-        job = await state.runner.trigger_latest(chosen)
+        job = await state.runner.trigger_latest(book_id)
     except BaseException:
         with anyio.CancelScope(shield=True):
-            await deliveries.release(delivery_id)  # GitHub retries with the same id
+            await deliveries.release(delivery_id)  # it may come again
         raise
     await deliveries.keep(delivery_id)
-    return WebhookReceipt(outcome="accepted", job=IngestionJobReport.of(job))
+    return WebhookReceipt(outcome="accepted", job=_report(job, state))
+
+
+def _report(job: IngestionJob, state: ServiceState) -> IngestionJobReport:
+    """The job without the places of its folders, which are for the operator."""
+    known = (job.source, state.settings.data_dir.absolute())
+    message = hide_paths(job.error_message, *known) if job.error_message else job.error_message
+    return IngestionJobReport.of(replace(job, error_message=message))
 
 
 def _secret(state: ServiceState) -> str:

@@ -74,7 +74,8 @@ async def complete(body: CompletionRequest, request: Request, caller: Reader) ->
     )
     turn = ChatTurn(question=question, owner=caller.owner)
     completion = Completion(book_id=book.id, answer_id=turn.answer_id)
-    events = log_answer(ask(question, state.kit, history=history), turn, state)
+    logged = log_answer(ask(question, state.kit, history=history), turn, state)
+    events = state.load_limit.answer(logged, state.kit)
     if not body.stream:
         async with aclosing(events):
             return JSONResponse(completion.whole(_summary(await final(events))))

@@ -81,7 +81,8 @@ async def search(request: Request, caller: Reader, body: SearchRequest) -> Searc
     state = state_of(request)
     book_id = body.book_id if "book_id" in body.model_fields_set else None
     book = await book_for(caller, book_id, state, module=body.module_filter)
-    result = await search_book(body.model_copy(update={"book_id": book.id}).query(), state.app.search_kit)
+    async with state.load_limit.slot():
+        result = await search_book(body.model_copy(update={"book_id": book.id}).query(), state.app.search_kit)
     if state.telemetry:
         state.telemetry.searched(result)
     return SearchResponse.of(result)
@@ -94,7 +95,7 @@ async def context(
     """Returns a chunk with its neighbours in the same lesson."""
     app = state_of(request).app
     neighbourhood = await read.context(
-        None, str(chunk_id), before=before, after=after, index=app.index, catalog=app.catalog
+        None, str(chunk_id), before=before, after=after, index=app.index, catalog=app.reader
     )
     if not caller.may_see(neighbourhood.chunk.locator.book_id):
         raise read.chunk_not_found(str(chunk_id))

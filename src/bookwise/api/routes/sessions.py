@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Request
@@ -9,6 +10,7 @@ from pydantic import Field
 
 from bookwise.api.auth.access import Reader
 from bookwise.api.problems import documented
+from bookwise.api.session_ids import find_thread
 from bookwise.api.state import state_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.errors import NotFound
@@ -47,7 +49,8 @@ async def session(session_id: Session, request: Request, caller: Reader) -> Conv
     """Returns a session with its newest messages, at most 50."""
     threads = state_of(request).app.threads
     with _session_not_found(session_id):
-        return ConversationThread.of(await threads.thread(session_id, owner=caller.owner))
+        thread = await find_thread(threads, session_id, caller.owner)
+    return ConversationThread.of(replace(thread, id=session_id))
 
 
 @router.get("/{session_id}/history", summary="Page through a session", responses=documented(404))
@@ -57,7 +60,8 @@ async def history(
     """Returns the messages of a session, page by page."""
     threads = state_of(request).app.threads
     with _session_not_found(session_id):
-        messages = await threads.history(session_id, owner=caller.owner, limit=MESSAGES_MAX)
+        thread = await find_thread(threads, session_id, caller.owner)
+        messages = await threads.history(thread.id, owner=caller.owner, limit=MESSAGES_MAX)
     return HistoryResponse(
         session_id=session_id,
         messages=tuple(map(HistoryMessage.of, messages[offset : offset + limit])),
@@ -69,9 +73,12 @@ async def history(
 
 @router.delete("/{session_id}", status_code=204, summary="Delete a session", responses=documented(404, 507))
 async def remove(session_id: Session, request: Request, caller: Reader) -> None:
-    """Deletes a session and all its messages permanently."""
+    """Deletes a session permanently: all its messages, and the responses stored for idempotency keys."""
+    app = state_of(request).app
     with _session_not_found(session_id):
-        await state_of(request).app.threads.remove(session_id, owner=caller.owner)
+        thread = await find_thread(app.threads, session_id, caller.owner)
+        await app.responses.forget_session(caller.owner, session_id)
+        await app.threads.remove(thread.id, owner=caller.owner)
 
 
 @contextmanager

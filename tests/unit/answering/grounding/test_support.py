@@ -4,7 +4,17 @@ import pytest
 
 from bookwise.answering.grounding.claims import claims_something, is_refusal
 from bookwise.answering.grounding.sentence_gate import SentenceGate
-from bookwise.answering.grounding.support import CheckedSegment, grounding_of, is_grounded, support, supported
+from bookwise.answering.grounding.support import (
+    DOUBTFUL,
+    LEAST_SUPPORT,
+    CheckedSegment,
+    answer_support,
+    grounding_of,
+    is_grounded,
+    overlap,
+    support,
+    supported,
+)
 from bookwise.domain.answers import Passage
 from tests.support.builders import chunks
 
@@ -250,10 +260,32 @@ def test_grounding_counts_only_what_claims_something() -> None:
     ("answer", "grounded"),
     [
         ("Nodes talk to each other over topics. A node is a process.", True),
-        ("Nodes talk to each other over topics. Gazebo was bought by Unity in 2031.", False),
+        ("Nodes talk to each other over topics. Gazebo was bought by Unity in 2031. It was invented in Zurich.", False),
+        ("Nodes do not talk to each other over topics.", False),
         ("I couldn't find that information in the book.", True),
         ("You are welcome!", False),
     ],
 )
-def test_an_answer_is_grounded_when_most_of_it_is_or_when_it_refuses(answer: str, grounded: bool) -> None:
-    assert is_grounded(checked(answer)) == grounded
+def test_an_answer_is_grounded_when_it_is_supported_as_a_whole_or_refuses(answer: str, grounded: bool) -> None:
+    assert is_grounded(checked(answer), BOOK) == grounded
+
+
+def test_the_support_of_an_answer_grows_with_its_claims_and_its_overlap() -> None:
+    def answer(text: str) -> float:
+        return answer_support(checked(text), BOOK)
+
+    copied = answer("Nodes talk to each other over topics.")
+    assert copied == pytest.approx(1.0)
+    assert answer("Over topics, nodes talk to each other.") < copied
+    assert answer("Nodes talk to each other over topics. Gazebo was bought by Unity in 2031.") < copied
+
+
+def test_a_copy_with_an_unknown_name_or_number_is_never_supported() -> None:
+    assert DOUBTFUL < LEAST_SUPPORT
+    for sentence in ("The queue of a publisher holds 11 messages by default.", "Create a publisher with `make_node`."):
+        assert support(sentence, BOOK) <= DOUBTFUL
+
+
+def test_overlap_is_the_share_of_4_grams_in_the_passages() -> None:
+    assert overlap("A node is a process that sleeps [1].", BOOK) == 0.75
+    assert overlap("A node is a process that performs computation.", ()) == 0.0
