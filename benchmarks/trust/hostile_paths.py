@@ -17,6 +17,8 @@ CANARY = "quicksilver-path-canary"
 OUTSIDE = f"# Quicksilver\n\nThe {CANARY} lies outside of every book.\n"
 PLAIN = {"index.md": "# Inside\n\nThis lesson is inside of the book.\n"}
 
+MKDOCS = "docs"  #: where MkDocs keeps the lessons
+
 Prepare: TypeAlias = Callable[[Path], None]
 
 
@@ -40,7 +42,9 @@ BOOKS: tuple[Prepare, ...] = (
     files({"book.toml": '[book]\nsrc = "../outside"\n', "src/SUMMARY.md": "# Summary\n\n- [S](secret.md)\n"}),
     files({"book.toml": "[book]\n", "src/SUMMARY.md": "# Summary\n\n- [S](../../outside/secret.md)\n"}),
     files({"mkdocs.yml": "site_name: x\ndocs_dir: ../outside\n"}),
-    files({"mkdocs.yml": "site_name: x\nnav:\n  - S: ../../outside/secret.md\n", "docs/index.md": "# I\n\nInside.\n"}),
+    files(
+        {"mkdocs.yml": "site_name: x\nnav:\n  - S: ../../outside/secret.md\n", f"{MKDOCS}/index.md": "# I\n\nInside.\n"}
+    ),
     files({"conf.py": "", "index.rst": "Inside\n======\n\n.. include:: ../outside/secret.md\n"}),
     files({"conf.py": "", "index.rst": "Inside\n======\n\n.. literalinclude:: ../outside/secret.md\n"}),
     files(

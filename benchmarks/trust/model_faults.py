@@ -39,6 +39,7 @@ FAULT = "fault-"  #: in a question: the fault that the model is to have
 ANSWER_SECONDS = 6.0
 LATEST_SECONDS = 60.0  #: after that a request hangs; far more than a busy machine needs
 AT_ONCE = 4  #: faults before the next good answer: one more would open the circuit, and the fault would not be seen
+SLOW_AT_ONCE = 30
 REPEATS = 15
 
 FIRST = chunk({"role": "assistant", "content": ""})
@@ -186,10 +187,9 @@ def batches(cases: int) -> Iterator[list[tuple[Kind, Transport]]]:
     wanted = list(islice((pair for _ in count() for pair in product(kinds(), transports)), cases))
     slow = [pair for pair in wanted if pair[0].name in SLOW]
     quick = [pair for pair in wanted if pair[0].name not in SLOW]
-    if slow:
-        yield slow
-    for start in range(0, len(quick), AT_ONCE):
-        yield quick[start : start + AT_ONCE]
+    for pairs, at_once in ((slow, SLOW_AT_ONCE), (quick, AT_ONCE)):
+        for start in range(0, len(pairs), at_once):
+            yield pairs[start : start + at_once]
 
 
 async def measure(cases: int, broken: bool) -> Measured:

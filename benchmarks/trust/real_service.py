@@ -95,7 +95,7 @@ async def running(folder: Path, *, control: str = "", **settings: str) -> AsyncI
         process = await asyncio.create_subprocess_exec(*command, env=environment, cwd=folder, stderr=log, stdout=log)
     try:
         port = await _port(log_file, process)
-        limits = httpx2.Limits(max_connections=None)
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)  # the service may close an idle one
         async with httpx2.AsyncClient(
             base_url=f"http://127.0.0.1:{port}", timeout=REQUEST_SECONDS, limits=limits, trust_env=False
         ) as client:

@@ -18,7 +18,8 @@ from bookwise.domain.threads import Thread, ThreadMessage
 from bookwise.wiring import App
 
 READERS = 4
-BLOCKS = 50  #: with one ingest and one sample each
+INGESTS = 50  #: in the whole sample
+INGESTS_MIN = 8  #: two for each quarter
 TURNS_PER_SESSION = 10
 MEMORY_MAX, DESCRIPTORS_MAX = 1.05, 1.0
 LEAK_BYTES = 200_000
@@ -47,7 +48,7 @@ class _Leaking:
 
 @dataclass(slots=True)
 class Soak:
-    """The service, its readers, and what was sampled while it was at rest."""
+    """The service, its readers, and what was sampled after each ingest and the questions meanwhile."""
 
     running: Running
     root: Path
@@ -59,8 +60,9 @@ class Soak:
     async def run(self, turns: int) -> None:
         lines = [self.running.line() for _ in range(READERS)]
         admin = self.running.line()
-        per_reader = -(-turns // (BLOCKS * READERS))
-        for block in range(BLOCKS):
+        blocks = max(INGESTS_MIN, INGESTS * turns // FIGURE.cases)
+        per_reader = -(-turns // (blocks * READERS))
+        for block in range(blocks):
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._ingest(admin, block))
                 for line in lines:

@@ -9,6 +9,7 @@ import anyio.to_thread
 from tests.support.apps import ingested, write_book
 from tests.support.small_books import LESSONS
 
+from benchmarks.storage_faults import run_storage_faults
 from benchmarks.trust.command_lines import run_commands
 from benchmarks.trust.figure import Figure, Measured
 from benchmarks.trust.fuzzed_requests import send_made_up_requests
@@ -63,13 +64,21 @@ async def command_lines(folder: Path, count: int, broken: bool) -> Result:
     return await anyio.to_thread.run_sync(run_commands, folder, count)
 
 
+async def storage_faults(folder: Path, count: int, broken: bool) -> Result:
+    """Flipped bits, cut files and zeroed sectors. What is reported is no surprise."""
+    report = await anyio.to_thread.run_sync(run_storage_faults, count)
+    wrong = [case for case in report.cases if case.verdict in ("silent", "crashed")]
+    return len(report.cases), [f"{case.kind} in {case.file}: {case.verdict}, {case.detail}" for case in wrong]
+
+
 #: Each group with its smallest number of cases.
 GROUPS: tuple[tuple[int, Callable[[Path, int, bool], Awaitable[Result]]], ...] = (
     (2_000, fuzzed_requests),
     (500, state_sequences),
     (60, command_lines),
+    (20, storage_faults),
 )
-LEAST = sum(least for least, _ in GROUPS) + 20
+LEAST = sum(least for least, _ in GROUPS)
 
 
 async def measure(cases: int, broken: bool) -> Measured:

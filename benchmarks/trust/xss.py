@@ -4,10 +4,11 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from pathlib import Path
 
-from playwright.async_api import Page, Route, async_playwright
+from playwright.async_api import Dialog, Page, Route, async_playwright
 from tests.browser.conftest import CHROMIUM, OPTIONS, PATIENCE_MS
 from tests.support.scripted_http import Answer, Reply, Request, answering
 from tests.support.scripted_model import KEY, says
@@ -162,6 +163,10 @@ async def fail_on_request(route: Route) -> None:
     return await route.fulfill(status=422, content_type="application/problem+json", body=json.dumps(problem))
 
 
+def _note_dialog(bad: list[str], dialog: Dialog) -> None:
+    bad.append(f"xss: dialog {dialog.message}")
+
+
 async def in_browser(service: RealService, hostile: Sequence[str], chosen: Sequence[int]) -> list[str]:
     if CHROMIUM is None:
         raise RuntimeError("There is no Chromium here: apt-get install chromium")
@@ -172,7 +177,7 @@ async def in_browser(service: RealService, hostile: Sequence[str], chosen: Seque
             context = await browser.new_context()
             page = await context.new_page()
             page.set_default_timeout(PATIENCE_MS)
-            page.on("dialog", lambda dialog, bad=bad: bad.append(f"xss: dialog {dialog.message}"))
+            page.on("dialog", partial(_note_dialog, bad))
             await page.route("**/chat/stream", fail_on_request)
             await page.goto(service.url)
             for number in chosen[start : start + PER_PAGE]:

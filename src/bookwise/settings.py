@@ -110,6 +110,16 @@ class Settings:
     keep_questions: bool = _setting(
         True, "Store readers' questions for `bookwise insights`. false: store only the counts."
     )
+    retain_questions_days: int = _setting(90, "Days after which readers' questions are deleted.", ge=1, le=90)
+    retain_threads_days: int = _setting(
+        365, "Days without a message after which a thread is deleted; 0 keeps all threads.", ge=0, le=36_500
+    )
+    retain_jobs_days: int = _setting(
+        90,
+        "Days after which an ended ingestion job is deleted; the newest of each book stays. 0 keeps all jobs.",
+        ge=0,
+        le=36_500,
+    )
     log_questions: bool = _setting(False, "Include the text of questions in the service log.")
 
     host: str = _setting("127.0.0.1", "Address that `bookwise serve` listens on.", min_length=1)

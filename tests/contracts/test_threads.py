@@ -10,7 +10,7 @@ import pytest
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound, ThreadBusy
-from bookwise.domain.threads import IDLE_SECONDS, Thread, ThreadMessage
+from bookwise.domain.threads import IDLE_SECONDS, LEASE_SECONDS, Thread, ThreadMessage
 from bookwise.ports import ThreadStore
 from tests.support.databases import ask, run
 from tests.support.talks import WallClock, answer, said, said_and_complete, talk, turns
@@ -138,12 +138,13 @@ async def test_a_thread_answers_one_question_at_a_time_until_its_lease_runs_out(
     threads: ThreadStore, clock: WallClock
 ) -> None:
     thread = await threads.create(book_id="robots")
-    await threads.begin(thread.id, "first", lease_seconds=30)
-    for seconds in (0, 29):
+    await threads.begin(thread.id, "first", lease_seconds=90)
+    for seconds, left in ((0, LEASE_SECONDS), (LEASE_SECONDS - 1, 1)):
         clock.move(seconds)
         with pytest.raises(ThreadBusy, match=thread.id) as caught:
             await threads.begin(thread.id, "second")
         assert caught.value.advice
+        assert caught.value.retry_after == left
     assert said((await threads.thread(thread.id)).messages) == ["first", ""]
     clock.move(1)
     await threads.begin(thread.id, "second")

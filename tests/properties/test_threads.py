@@ -19,7 +19,7 @@ from bookwise.domain.threads import IDLE_SECONDS
 from tests.support.databases import ask
 from tests.support.talks import WallClock, answer, said_and_complete
 
-LEASE = 120
+LEASE = 12
 OWNER = "ann"
 
 Call: TypeAlias = Callable[..., Coroutine[Any, Any, Any]]

@@ -1,5 +1,6 @@
 """Question in a stored thread → the events of `ask`; question and answer are saved in the thread in any case."""
 
+import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
@@ -23,12 +24,14 @@ from bookwise.domain.answers import (
     RelatedSection,
     TextDelta,
 )
-from bookwise.domain.errors import NotFound
-from bookwise.domain.threads import SUMMARY_FROM_EXCHANGES, Role, ThreadMessage
+from bookwise.domain.errors import BookwiseError, NotFound
+from bookwise.domain.threads import RENEWAL_SECONDS, SUMMARY_FROM_EXCHANGES, Role, ThreadMessage
 from bookwise.ports import ThreadStore
 
 LEASE_BEYOND_DEADLINE = 30.0  #: seconds; the thread stays locked while the answer could still be saved
 SAVE_SECONDS = 10.0  #: for saving the answer after the caller has left
+
+logger = logging.getLogger(__name__)
 
 
 async def converse(
@@ -47,6 +50,7 @@ async def converse(
     """
     lease = kit.timeout_seconds + LEASE_BEYOND_DEADLINE
     before = await threads.begin(thread_id, question.text, owner=owner, lease_seconds=lease)
+    position = before.archived_messages + len(before.messages)
     deltas: list[str] = []
     answer: Answer | None = None
     try:
@@ -61,14 +65,24 @@ async def converse(
     finally:
         with anyio.move_on_after(SAVE_SECONDS, shield=True):
             message = assistant_message(answer) if answer else cut_off("".join(deltas))
-            await _save(_with_id(message, answer_id), thread_id, threads=threads, owner=owner)
+            await _save(_with_id(message, answer_id), thread_id, position, threads=threads, owner=owner)
     assert answer is not None, "an answer that does not finish raises"
     yield AnswerFinished(answer=answer)
 
 
-async def _save(message: ThreadMessage, thread_id: str, *, threads: ThreadStore, owner: str) -> None:
+async def renew_leases(threads: ThreadStore) -> None:
+    """Keeps the threads reserved whose questions this process is answering. Runs until it is cancelled."""
+    while True:
+        await anyio.sleep(RENEWAL_SECONDS)
+        try:
+            await threads.renew()
+        except BookwiseError as error:
+            logger.warning("threads.not-renewed", extra={"code": error.code})
+
+
+async def _save(message: ThreadMessage, thread_id: str, position: int, *, threads: ThreadStore, owner: str) -> None:
     try:
-        thread = await threads.finish(thread_id, message, owner=owner)
+        thread = await threads.finish(thread_id, message, owner=owner, position=position)
         if len(thread.messages) + thread.archived_messages >= 2 * SUMMARY_FROM_EXCHANGES:
             await threads.summarise(thread_id, topic_summary(thread.messages), owner=owner)
     except NotFound:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import anyio
@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from bookwise import __version__
 from bookwise.adapters.sql.deliveries import DELIVERIES_KEPT
 from bookwise.adapters.sql.responses import KEPT
+from bookwise.answering.converse import renew_leases
 from bookwise.api import problems
 from bookwise.api.auth.rate_limit import Limited, add_rate_headers
 from bookwise.api.idempotency import REPLAYED
@@ -26,9 +27,9 @@ from bookwise.api.routes.mcp import mount_mcp
 from bookwise.api.state import ServiceState, open_state
 from bookwise.api.telemetry import RequestTracing
 from bookwise.domain.errors import BookwiseError
-from bookwise.domain.journal import KEPT_DAYS
 from bookwise.domain.rate_limits import MAINTENANCE_SECONDS
 from bookwise.domain.threads import IDLE_SECONDS
+from bookwise.operations.retention import apply_retention
 from bookwise.ports import Embedder
 from bookwise.settings import Settings
 
@@ -53,6 +54,7 @@ def create_app(settings: Settings, *, open_to_anyone: bool | None = True, embedd
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_clean_up, state)
                 tasks.start_soon(_maintain_limits, state)
+                tasks.start_soon(renew_leases, state.app.threads)
                 tasks.start_soon(_watch_keys, state)
                 yield
                 tasks.cancel_scope.cancel()
@@ -139,7 +141,7 @@ async def _clean_up(state: ServiceState) -> None:
             await state.app.threads.archive_idle(idle_seconds=IDLE_SECONDS)
             await state.app.responses.forget(before=datetime.now(UTC) - KEPT)
             await state.app.deliveries.forget(before=datetime.now(UTC) - DELIVERIES_KEPT)
-            await state.app.journal.forget(before=datetime.now(UTC) - timedelta(days=KEPT_DAYS))
+            await apply_retention(state.app)
         except BookwiseError as error:
             logger.warning("cleanup.failed", extra={"code": error.code})
         await anyio.sleep(CLEANUP_SECONDS)

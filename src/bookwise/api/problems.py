@@ -197,7 +197,7 @@ def problem_of(error: errors.BookwiseError) -> Problem:
     if isinstance(error, errors.Misconfigured | errors.StoreUnavailable):
         logger.error("%s %s", error.message, error.advice, extra={"code": error.code})
         return INTERNAL if slug == "internal" else replace(INTERNAL, slug=slug, detail=TYPES[slug][1] + ".")
-    wait = error.retry_after if isinstance(error, errors.TooManyRequests | errors.Overloaded) else None
+    wait = error.retry_after if isinstance(error, errors.TooManyRequests | errors.Busy | errors.Overloaded) else None
     return Problem(slug=slug, detail=error.message, advice=error.advice, retry_after=wait)
 
 

@@ -14,6 +14,7 @@ from anyio import CancelScope
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from bookwise.answering.ask import AskKit
+from bookwise.answering.converse import renew_leases
 from bookwise.answering.messages import title
 from bookwise.cli.answer_view import (
     followed,
@@ -80,6 +81,7 @@ def chat(  # noqa: PLR0913 - one parameter per option
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(_open(settings, is_stored)) as (kit, threads),
+        _renewed_leases(portal, threads),
     ):
         history = StoredHistory(kit, threads, max_turns=limit) if threads else InMemoryHistory(kit, max_turns=limit)
         if isinstance(history, StoredHistory) and resume is not None:
@@ -98,6 +100,17 @@ def chat(  # noqa: PLR0913 - one parameter per option
         with _readline(settings.data_dir / HISTORY_FILE if is_stored else None):
             loop.run(_lines())
         _show_thread_id(history, ctx)
+
+
+@contextmanager
+def _renewed_leases(portal: BlockingPortal, threads: ThreadStore | None) -> Iterator[None]:
+    """Keeps the thread reserved while an answer is written. A chat that is not saved has no thread."""
+    task = portal.start_task_soon(renew_leases, threads) if threads else None
+    try:
+        yield
+    finally:
+        if task:
+            task.cancel()
 
 
 @asynccontextmanager

@@ -31,6 +31,7 @@ from bookwise.ingestion.plan import changes as compare
 from bookwise.operations.books import ListLessons
 from bookwise.operations.handover import operator_of
 from bookwise.operations.jobs import IngestBook, JobReport
+from bookwise.operations.retention import apply_retention
 from bookwise.schemas.books import IngestionJobReport, LessonReport
 from bookwise.settings import Settings
 from bookwise.wiring import App, OnPage, local_copy
@@ -106,10 +107,12 @@ async def _ingest(
     outcomes: list[LessonOutcome] = []
 
     def collect(outcome: LessonOutcome) -> None:
-        outcomes.append(outcome)
+        if outcome.status != "unchanged":  # counted, but not listed, as for a job that the service runs
+            outcomes.append(outcome)
         show(outcome)
 
     job = await run_ingest(discovery, root, app.ingestion_kit, mode=mode, source=source, report=collect)
+    await apply_retention(app)
     return JobReport(job=job, outcomes=tuple(outcomes))
 
 

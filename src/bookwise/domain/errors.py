@@ -111,11 +111,19 @@ class CopyMismatch(Conflict):
     """A copy differs from its source, or the source is incomplete."""
 
 
-class ThreadBusy(Conflict):
+class Busy(Conflict):
+    """The same is being done already. `retry_after` is the time to wait, in seconds; None when it is unknown."""
+
+    def __init__(self, message: str, *, advice: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, advice=advice)
+        self.retry_after = retry_after
+
+
+class ThreadBusy(Busy):
     """The thread's last question is still being answered."""
 
 
-class RequestRunning(Conflict):
+class RequestRunning(Busy):
     """A request with the same idempotency key is still running."""
 
 

@@ -1,7 +1,7 @@
 """Ingestion jobs: plan, progress and outcomes."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -50,6 +50,8 @@ class LessonRecord:
     url: str
     chunk_ids: tuple[str, ...]
     ingested_at: datetime
+    #: Keys of its vectors in the cache. The catalog stores them and does not return them.
+    text_hashes: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def chunk_count(self) -> int:

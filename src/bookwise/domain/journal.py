@@ -10,7 +10,7 @@ AskedOutcome: TypeAlias = Literal["answered", "refused", "blocked", "interrupted
 Thumb: TypeAlias = Literal["up", "down"]
 
 COMMENT_MAX = 2000
-KEPT_DAYS = 90
+KEPT_DAYS = 90  #: at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

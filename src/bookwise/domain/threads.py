@@ -14,6 +14,8 @@ LIVE_MESSAGES_MAX = 50
 SUMMARY_MAX = 200
 SUMMARY_FROM_EXCHANGES = 5
 IDLE_SECONDS = 3600
+LEASE_SECONDS = 15.0  #: how long a thread stays busy when the process that was answering has died
+RENEWAL_SECONDS = 5.0
 
 
 def checked_thread_id(thread_id: str) -> str:
@@ -37,6 +39,14 @@ class ThreadMessage:
     confidence: float | None = None  #: of an assistant message
     complete: bool = True  #: False while an answer is being written, and for an answer that was cut off
     details: Mapping[str, Any] = field(default_factory=dict)  #: outcome, citations, … as JSON, for display
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadPage:
+    """Some consecutive messages of a thread, oldest first."""
+
+    messages: tuple[ThreadMessage, ...]
+    total: int  #: number of messages in the thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

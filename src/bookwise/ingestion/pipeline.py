@@ -29,7 +29,7 @@ from bookwise.ingestion.stages import (
     counters_with,
     find_book,
     memory_of,
-    require_same_embedder,
+    require_ingestible,
     skipped_outcomes,
     withdrawn_outcome,
 )
@@ -90,7 +90,7 @@ async def open_job(book_id: str, kit: IngestionKit, *, mode: IngestionMode, sour
     another embedder (except in mode `recreate`), and `DiskFull` when the disk has no space for the index to grow.
     """
     kit.require_space()
-    await require_same_embedder(book_id, mode, kit)
+    await require_ingestible(book_id, mode, kit)
     return await kit.jobs.open(book_id, mode, source)
 
 
@@ -160,6 +160,7 @@ async def _run(discovery: Discovery, run: _JobRun, stages: Stages, records: dict
         await sweep(book_id, index=kit.index, catalog=kit.catalog)
         await kit.catalog.mark_ingested(book_id, run.job.mode, kit.clock())
     await run.save()
+    await kit.vectors.forget_unused()
     return await kit.jobs.finish(run.job)
 
 

@@ -19,7 +19,7 @@ from bookwise.domain.jobs import (
 )
 from bookwise.ingestion.chunk import ChunkOptions, chunk, lesson_id
 from bookwise.ingestion.discover import Discovery
-from bookwise.ingestion.embed import Memory, embed
+from bookwise.ingestion.embed import Memory, embed, text_hash
 from bookwise.ingestion.parse import PARSER_VERSION, ParseOptions, parse
 from bookwise.ingestion.plan import revision_of
 from bookwise.ingestion.publish import EmbeddedLesson, inherit
@@ -123,6 +123,7 @@ class Stages:
             url=file.url,
             chunk_ids=tuple(c.id for c in chunks),
             ingested_at=now,
+            text_hashes=tuple(map(text_hash, chunks)),
         )
         return ChunkedLesson(record=record, chunks=chunks)
 
@@ -184,8 +185,10 @@ async def find_book(book_id: str, catalog: Catalog) -> Book | None:
         return None
 
 
-async def require_same_embedder(book_id: str, mode: IngestionMode, kit: IngestionKit) -> None:
-    """Raises `EmbedderMismatch` when the book was indexed with another embedder (except in mode `recreate`)."""
+async def require_ingestible(book_id: str, mode: IngestionMode, kit: IngestionKit) -> None:
+    """Raises `CollectionMismatch` when another data folder holds the book, and `EmbedderMismatch` when it was indexed
+    with another embedder (except in mode `recreate`)."""
+    await kit.catalog.require_own_folder(book_id)
     book = await find_book(book_id, kit.catalog)
     if book is not None and mode != "recreate":
         book.require_embedder(kit.embedder.facts)

@@ -117,5 +117,6 @@ async def _finish(step: JobStep, steps: StepStore, kit: IngestionKit) -> list[Le
     if outcomes is not None:
         still_ours = partial(steps.check, step)
         await sweep(step.job.book_id, index=kit.index, catalog=kit.catalog, before_removal=still_ours)
+    await kit.vectors.forget_unused()
     await steps.finish(step)
     return outcomes or []

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bookwise.domain.books import Book
-from bookwise.domain.errors import JobAlreadyRunning, NotFound
+from bookwise.domain.errors import CollectionMismatch, JobAlreadyRunning, NotFound
 from bookwise.domain.jobs import LessonRecord
 from bookwise.ingestion.plan import lost_revisions
 from bookwise.ingestion.publish import sweep
@@ -51,6 +51,18 @@ async def _live_records(book_id: str, kit: CatalogKit) -> tuple[str, list[Lesson
         if records := await catalog.records(book_id):
             return name, records
     return "", []
+
+
+async def require_lessons(app: App) -> None:
+    """Raises `CollectionMismatch` for a book that was ingested and has no lessons in the index of this app."""
+    for book in await app.catalog.books():
+        if (await app.catalog.live(book.id)).revisions:
+            continue
+        if any(await app.catalog.last_ingested(book.id)):  # not before the first ingest has ended
+            raise CollectionMismatch(
+                f"Book {book.id!r} has no lessons in this index.",
+                advice=f"Ingest it again, or remove it with `bookwise books remove {book.id}`.",
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

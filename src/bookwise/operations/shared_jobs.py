@@ -3,7 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 
 from bookwise.domain.jobs import IngestionJob, IngestionMode
-from bookwise.ingestion.stages import require_same_embedder
+from bookwise.ingestion.stages import require_ingestible
 from bookwise.ingestion.step_store import StepStore
 from bookwise.operations.book_jobs import BookJobs
 from bookwise.wiring import App
@@ -17,7 +17,7 @@ class SharedJobs(BookJobs):
         self._steps = steps
 
     async def ingest(self, source: str, book_id: str, mode: IngestionMode, *, pull: bool = False) -> IngestionJob:
-        await require_same_embedder(book_id, mode, self._app.ingestion_kit)
+        await require_ingestible(book_id, mode, self._app.ingestion_kit)
         return await self._steps.open(book_id, mode, source, pull=pull)
 
     async def repeat(self, book_id: str) -> IngestionJob | None:

@@ -40,6 +40,10 @@ class VectorCache(Protocol):
     async def remember(self, fingerprint: str, vectors: Mapping[str, Vector]) -> None:
         """Stores the vectors. Idempotent; a newer vector for the same text replaces the older one."""
 
+    async def forget_unused(self) -> int:
+        """Deletes the oldest vectors of texts that are in no live lesson, beyond as many as there are live chunks (at
+        least 1,000), so that undoing an edit stays fast; returns their number."""
+
 
 class LessonIndex(Protocol):
     """Stores and searches the chunks of all books.
@@ -110,6 +114,9 @@ class Catalog(CatalogReader, Protocol):
     async def register(self, book: Book) -> None:
         """Creates or updates the book. Its lessons in any other index are forgotten: from now on readers are served
         from this index."""
+
+    async def require_own_folder(self, book_id: str) -> None:
+        """Raises `CollectionMismatch` when lessons of the book are in another data folder, and none in this index."""
 
     async def remove_book(self, book_id: str) -> None:
         """Removes the book and its lessons; its jobs stay. Does nothing when there is no such book."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:  # a search should not load the types of jobs, threads and keys
     from collections.abc import Sequence
     from contextlib import AbstractAsyncContextManager
+    from datetime import datetime
 
     from bookwise.domain.jobs import IngestionJob, IngestionMode, LessonOutcome
 
@@ -25,7 +26,7 @@ class JobStore(Protocol):
         """Marks a queued job as running."""
 
     async def progress(self, job: IngestionJob, outcomes: Sequence[LessonOutcome]) -> None:
-        """Stores the counters of a running job and appends outcomes."""
+        """Stores the counters of a running job and appends outcomes. Unchanged lessons are counted, but not listed."""
 
     async def finish(self, job: IngestionJob) -> IngestionJob:
         """Marks a running job as completed, with its final counters."""
@@ -41,6 +42,9 @@ class JobStore(Protocol):
 
     async def outcomes(self, job_id: int) -> list[LessonOutcome]:
         """The stored outcomes of a job, oldest first. Raises `NotFound`."""
+
+    async def forget(self, *, before: datetime) -> int:
+        """Deletes the jobs that ended before this time, except the newest of each book; returns their number."""
 
     async def requeue(self, job_id: int) -> IngestionJob:
         """Puts a running job back to queued for another attempt. Counters and outcomes are reset."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # a search should not load the types of jobs, threads and key
     from bookwise.domain.access import ApiKey, ApiRole, Caller
     from bookwise.domain.journal import AskedQuestion, Thumb
     from bookwise.domain.rate_limits import RateState
-    from bookwise.domain.threads import Thread, ThreadMessage
+    from bookwise.domain.threads import Thread, ThreadMessage, ThreadPage
 
 
 class ThreadStore(Protocol):
@@ -37,10 +37,18 @@ class ThreadStore(Protocol):
 
     async def begin(self, thread_id: str, question: str, *, owner: str = "", lease_seconds: float = 120) -> Thread:
         """Adds the user's message and an incomplete answer; returns the thread without these two. A thread in cold
-        storage becomes live again. Raises `ThreadBusy` while another question holds the lease."""
+        storage becomes live again. Raises `ThreadBusy` while another question holds the lease: until it is finished,
+        for at most `lease_seconds`."""
 
-    async def finish(self, thread_id: str, answer: ThreadMessage, *, owner: str = "") -> Thread:
-        """Completes the newest answer and releases the lease. Raises `NotFound` when the thread has been deleted."""
+    async def finish(
+        self, thread_id: str, answer: ThreadMessage, *, owner: str = "", position: int | None = None
+    ) -> Thread:
+        """Completes the answer to the question at this position (None: the newest), and releases its lease. Raises
+        `NotFound` when the thread has been deleted, or the question has been answered."""
+
+    async def renew(self) -> None:
+        """Renews the leases of this process. A process must call this every `RENEWAL_SECONDS` while it answers; the
+        threads of one that does not are free after `LEASE_SECONDS`."""
 
     async def summarise(self, thread_id: str, topic_summary: str, *, owner: str = "") -> None:
         """Sets the summary, cut at a word to at most 200 characters."""
@@ -48,11 +56,17 @@ class ThreadStore(Protocol):
     async def history(self, thread_id: str, *, owner: str = "", limit: int = 1000) -> list[ThreadMessage]:
         """The newest `limit` messages in order, including archived ones."""
 
+    async def page(self, thread_id: str, *, owner: str = "", offset: int = 0, limit: int = 50) -> ThreadPage:
+        """Up to `limit` messages after the oldest `offset` ones, including archived ones. Reads only these."""
+
     async def remove(self, thread_id: str, *, owner: str = "") -> None:
         """Deletes the thread and its archived messages."""
 
     async def archive_idle(self, *, idle_seconds: float = 3600) -> int:
-        """Moves threads without a message for `idle_seconds` to cold storage; returns their number."""
+        """Moves threads without a message for `idle_seconds` to cold storage, in batches; returns their number."""
+
+    async def remove_idle(self, *, idle_seconds: float) -> int:
+        """Deletes threads without a message for `idle_seconds`, in batches; returns their number."""
 
 
 class KeyStore(Protocol):
@@ -113,7 +127,7 @@ class RateLimits(Protocol):
 
 
 class Journal(Protocol):
-    """Stores questions and their outcomes for the author, for 90 days."""
+    """Stores questions and their outcomes for the author, for at most 90 days."""
 
     async def note(self, question: AskedQuestion) -> None:
         """Stores the question durably, unless its thread has been deleted in the meantime."""

@@ -138,8 +138,12 @@ async def open_app(
         jobs = stores.jobs(index.id)
         if settings.needs_data_folder and not take_over_jobs:  # no other process can be running one
             await jobs.interrupt_running()
+        exclusive = settings.database_url is None  # the database is in the locked folder
         catalog = stores.guarded_catalog(
-            index, exclusive=settings.database_url is None, guard=_guard(settings, embedder, stores.catalog)
+            index,
+            exclusive=exclusive,
+            guard=_guard(settings, embedder, stores.catalog),
+            own_indexes=_own_indexes(settings, index),
         )
         yield App(
             settings=settings,
@@ -149,10 +153,10 @@ async def open_app(
             catalog=catalog,
             reader=CheckedCatalog(catalog, index, catalog.live_chunks),
             jobs=jobs,
-            threads=stores.threads(),
+            threads=stores.threads(exclusive=exclusive),
             keys=stores.keys(),
             key_changes=stores.key_changes(),
-            responses=stores.responses(),
+            responses=await stores.responses(exclusive=exclusive),
             journal=stores.journal(),
             rate_limits=stores.rate_limits(),
             deliveries=stores.deliveries(),
@@ -291,6 +295,14 @@ def _guard(settings: Settings, embedder: Embedder, open_catalog: Callable[[str],
 
     indexes = partial(_index_ids, settings, fingerprint)
     return CollectionGuard(configured, find_others)
+
+
+def _own_indexes(settings: Settings, index: LessonIndex) -> Callable[[], frozenset[str]] | None:
+    """Finds the ids of the indexes in this data folder. None if no other folder can share the database, or if the index
+    is on a server."""
+    if settings.database_url is None or settings.qdrant_url is not None:
+        return None
+    return lambda: frozenset(index_ids(settings.data_dir / INDEX_FOLDER).values()) | {index.id}
 
 
 def _sqlite_reader(settings: Settings, index_id: str) -> SqliteCatalogReader:

@@ -1,6 +1,6 @@
 """A database URL → all SQL stores of Bookwise. Loads SQLAlchemy."""
 
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
@@ -27,10 +27,23 @@ from bookwise.wiring.catalog_stores import CatalogStores
 class Stores(CatalogStores):
     """All stores in one open database."""
 
-    def guarded_catalog(self, index: LessonIndex, *, exclusive: bool, guard: CollectionGuard) -> GuardedCatalog:
+    def guarded_catalog(
+        self,
+        index: LessonIndex,
+        *,
+        exclusive: bool,
+        guard: CollectionGuard,
+        own_indexes: Callable[[], frozenset[str]] | None,
+    ) -> GuardedCatalog:
         """The catalog as this index sees it. An index with an alias gets it when all books are served from there."""
-        on_switch = getattr(index, "switch_alias", None)
-        return GuardedCatalog(self.database, index_id=index.id, exclusive=exclusive, guard=guard, on_switch=on_switch)
+        return GuardedCatalog(
+            self.database,
+            index_id=index.id,
+            exclusive=exclusive,
+            guard=guard,
+            own_indexes=own_indexes,
+            on_switch=getattr(index, "switch_alias", None),
+        )
 
     def check_integrity(self) -> Awaitable[tuple[str, ...]]:
         """What is wrong in the file of the database."""
@@ -57,16 +70,21 @@ class Stores(CatalogStores):
 
         return PostgresKeyChanges(self.database)
 
-    def responses(self) -> SqlResponses:
-        return SqlResponses(self.database)
+    async def responses(self, *, exclusive: bool) -> SqlResponses:
+        """`exclusive`: no other process runs the requests. Those of an earlier one can be sent again."""
+        responses = SqlResponses(self.database, exclusive=exclusive)
+        if exclusive:
+            await responses.release_orphans()
+        return responses
 
     async def steps(self, holder: str, catalog: GuardedCatalog) -> SqlSteps:
         """The steps of the jobs of the index `holder`, with the tables of the queue."""
         await prepare_queue_tables(self.database)
         return SqlSteps(self.database, holder=holder, on_register=catalog.switch_index)
 
-    def threads(self) -> SqlThreads:
-        return SqlThreads(self.database)
+    def threads(self, *, exclusive: bool) -> SqlThreads:
+        """`exclusive`: no other process answers questions in these threads."""
+        return SqlThreads(self.database, exclusive=exclusive)
 
     def vectors(self) -> SqlVectorCache:
         return SqlVectorCache(self.database)

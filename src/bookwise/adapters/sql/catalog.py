@@ -71,6 +71,9 @@ class SqlCatalog:
             self._books[book_id] = book
         return book
 
+    async def require_own_folder(self, book_id: str) -> None:
+        """Does nothing: the database has one data folder, or none."""
+
     async def remove_book(self, book_id: str) -> None:
         with self._change(book_id):
             await self._database.write(self._remove, book_id)

@@ -19,6 +19,7 @@ T = TypeVar("T")
 Purpose: TypeAlias = Literal["read", "write"]
 
 _MAX_READERS = 4
+LOG_BYTES_MAX = 16 * 1024 * 1024  #: to which SQLite cuts its write-ahead log after a large transaction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +116,7 @@ class PostgresRunner:
 def _set_pragmas(connection: Any, _record: object) -> None:
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    connection.execute(f"PRAGMA journal_size_limit = {LOG_BYTES_MAX}")
 
 
 def _postgres_engine(address: Address, timeouts: DatabaseTimeouts) -> "AsyncEngine":

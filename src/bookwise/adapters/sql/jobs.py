@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Update, and_, case, delete, insert, literal, select, update
+from sqlalchemy import ColumnElement, Connection, Update, and_, case, delete, func, insert, literal, select, update
 from sqlalchemy.exc import IntegrityError
 
 from bookwise.adapters.sql.database import Database
-from bookwise.adapters.sql.rows import job_counters, job_from, outcome_from, outcome_row
+from bookwise.adapters.sql.rows import job_counters, job_from, outcome_from, outcome_rows
 from bookwise.adapters.sql.tables import COUNTERS, job_outcomes, jobs
 from bookwise.domain.errors import Conflict, InvalidInput, JobAlreadyRunning
 from bookwise.domain.jobs import IngestionJob, IngestionMode, JobStatus, LessonOutcome, job_not_found
@@ -92,6 +92,14 @@ class SqlJobs:
         change = self._failure(_INTERRUPTED).where(is_orphaned)
         return await self._database.write(lambda connection: connection.execute(change).rowcount)
 
+    async def forget(self, *, before: datetime) -> int:
+        newest = select(func.max(jobs.c.job_id)).group_by(jobs.c.book_id)
+        is_old = and_(jobs.c.completed_at < before, jobs.c.job_id.not_in(newest))
+        query = select(jobs.c.job_id).where(is_old).limit(1)
+        if await self._database.read(lambda connection: connection.execute(query).first()) is None:
+            return 0  # the usual case: blocks no writer
+        return await self._database.write(lambda connection: connection.execute(delete(jobs).where(is_old)).rowcount)
+
     def _failure(self, error_message: str) -> Update:
         end = end_time(self._clock())
         return update(jobs).values(status="failed", error_message=error_message, completed_at=end)
@@ -130,8 +138,8 @@ def _requeue(connection: Connection, job_id: int) -> IngestionJob:
 
 def _progress(connection: Connection, job: IngestionJob, outcomes: Sequence[LessonOutcome]) -> None:
     _move(connection, job.job_id, update(jobs).values(**job_counters(job)), before=("running",))
-    if outcomes:
-        connection.execute(insert(job_outcomes), [outcome_row(job.job_id, outcome) for outcome in outcomes])
+    if rows := outcome_rows(job.job_id, outcomes):
+        connection.execute(insert(job_outcomes), rows)
 
 
 def read_job(connection: Connection, job_id: int) -> IngestionJob:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     LargeBinary,
+    Row,
     Text,
     and_,
     cast,
@@ -24,6 +26,7 @@ from bookwise.domain.errors import RequestMismatch, RequestRunning
 from bookwise.ports import KeptResponse
 
 KEPT = timedelta(hours=24)
+CLAIM_MAX = timedelta(hours=1)  #: longer than any claim
 
 
 def _now() -> datetime:
@@ -33,8 +36,9 @@ def _now() -> datetime:
 class SqlResponses:
     """One row per owner and key: a claim while the request runs, then the response."""
 
-    def __init__(self, database: Database, *, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(self, database: Database, *, exclusive: bool = False, clock: Callable[[], datetime] = _now) -> None:
         self._database = database
+        self._exclusive = exclusive  #: only this process claims
         self._clock = clock
 
     async def claim(self, owner: str, key: str, fingerprint: str, *, lease_seconds: float) -> KeptResponse | None:
@@ -57,7 +61,10 @@ class SqlResponses:
         def claim(connection: Connection) -> KeptResponse | None:
             if connection.execute(upsert).first() is not None:
                 return None
-            return _read_response(connection, owner, key, fingerprint)
+            row = _find_row(connection, owner, key, fingerprint)
+            if row.status is None:
+                raise _running_error(None if self._exclusive else (row.claimed_until - now).total_seconds())
+            return KeptResponse(status=row.status, headers=row.headers, body=row.body)
 
         return await self._database.write(claim)
 
@@ -69,6 +76,13 @@ class SqlResponses:
     async def release(self, owner: str, key: str) -> None:
         statement = delete(responses).where(_is_running(owner, key))
         await self._database.write(lambda connection: connection.execute(statement))
+
+    async def release_orphans(self) -> None:
+        """Gives up all claims, as if their requests had failed. Only for a process that is the only one."""
+        is_orphan = and_(responses.c.claimed_at >= self._clock() - CLAIM_MAX, responses.c.status.is_(None))
+        query = select(responses.c.owner).where(is_orphan).limit(1)
+        if await self._database.read(lambda connection: connection.execute(query).first()) is not None:
+            await self._database.write(lambda connection: connection.execute(delete(responses).where(is_orphan)))
 
     async def forget(self, *, before: datetime) -> int:
         is_old = responses.c.claimed_at < before
@@ -105,11 +119,9 @@ def _is_running(owner: str, key: str) -> ColumnElement[bool]:
     return and_(responses.c.owner == owner, responses.c.idempotency_key == key, responses.c.status.is_(None))
 
 
-def _read_response(connection: Connection, owner: str, key: str, fingerprint: str) -> KeptResponse:
-    """The stored response of a request that could not be claimed. The claim has locked the row.
-
-    `RequestMismatch` if the key belongs to another request, `RequestRunning` if there is no response yet.
-    """
+def _find_row(connection: Connection, owner: str, key: str, fingerprint: str) -> Row[Any]:
+    """The row of a request that could not be claimed. The claim has locked it. Raises `RequestMismatch` if the key
+    belongs to another request."""
     row = connection.execute(
         select(responses).where(responses.c.owner == owner, responses.c.idempotency_key == key)
     ).one()
@@ -118,8 +130,12 @@ def _read_response(connection: Connection, owner: str, key: str, fingerprint: st
             "This idempotency key was used for another request.",
             advice="Use a new key for a new request. To repeat a request, send exactly the same body.",
         )
-    if row.status is None:
-        raise RequestRunning(
-            "The request with this idempotency key is still running.", advice="Send it again in a few seconds."
-        )
-    return KeptResponse(status=row.status, headers=row.headers, body=row.body)
+    return row
+
+
+def _running_error(retry_after: float | None) -> RequestRunning:
+    return RequestRunning(
+        "The request with this idempotency key is still running.",
+        advice="Send it again in a few seconds.",
+        retry_after=retry_after,
+    )

@@ -2,7 +2,7 @@
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -40,6 +40,7 @@ def lesson_row(record: LessonRecord, *, index_id: str) -> dict[str, Any]:
         "url": record.url,
         "chunk_ids": record.chunk_ids,
         "chunk_count": record.chunk_count,
+        "text_hashes": record.text_hashes or None,
         "ingested_at": record.ingested_at,
         "index_id": index_id,
     }
@@ -97,7 +98,12 @@ def plan_from(column: dict[str, Any]) -> JobPlan:
     )
 
 
-def outcome_row(job_id: int, outcome: LessonOutcome) -> dict[str, Any]:
+def outcome_rows(job_id: int, outcomes: Iterable[LessonOutcome]) -> list[dict[str, Any]]:
+    """The rows to store. Unchanged lessons are only counted: every ingest has nearly all of them again."""
+    return [_outcome_row(job_id, outcome) for outcome in outcomes if outcome.status != "unchanged"]
+
+
+def _outcome_row(job_id: int, outcome: LessonOutcome) -> dict[str, Any]:
     return {
         "job_id": job_id,
         "source_file": outcome.source_file,

@@ -17,7 +17,7 @@ from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.jobs import ACTIVE, busy_error, end_time, read_job
 from bookwise.adapters.sql.rows import (
     job_from,
-    outcome_row,
+    outcome_rows,
     plan_from,
     plan_row,
     planned_from,
@@ -324,8 +324,8 @@ class SqlSteps:
         enqueue_steps(connection, self._holder, job_id)
 
     def _count(self, connection: Connection, job_id: int, outcomes: Sequence[LessonOutcome]) -> None:
-        if outcomes:
-            connection.execute(insert(job_outcomes), [outcome_row(job_id, outcome) for outcome in outcomes])
+        if rows := outcome_rows(job_id, outcomes):
+            connection.execute(insert(job_outcomes), rows)
         sums = {name: jobs.c[name] + count for name, count in count_outcomes(outcomes).items()}
         connection.execute(update(jobs).where(jobs.c.job_id == job_id).values(sums))
 

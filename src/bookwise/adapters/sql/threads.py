@@ -7,19 +7,35 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import ColumnElement, Connection, Delete, Row, Select, Update, and_, delete, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Delete,
+    Row,
+    Select,
+    Update,
+    and_,
+    bindparam,
+    delete,
+    insert,
+    or_,
+    select,
+    update,
+)
 from sqlalchemy.exc import IntegrityError
 
 from bookwise.adapters.sql.column_types import escape_text
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.rows import StoredMessage, message_from, message_row, plain_json, thread_from
 from bookwise.adapters.sql.tables import archived_messages, threads
-from bookwise.domain.errors import Conflict, InvalidInput, NotFound, ThreadBusy
-from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Thread, ThreadMessage, checked_thread_id
+from bookwise.adapters.sql.thread_leases import LEASE_MAX_SECONDS, ThreadLeases
+from bookwise.domain.errors import Conflict, InvalidInput, NotFound
+from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Thread, ThreadMessage, ThreadPage, checked_thread_id
 
 _MAX_LIMIT = 2**31 - 1
 _MAX_SECONDS = 10**9
-_BATCH = 50  # threads moved per transaction, so that other writers can run in between
+_LEASE_MAX = timedelta(seconds=LEASE_MAX_SECONDS)
+_BATCH = 500  # threads moved per transaction, so that other writers can run in between
 
 _WHOLE_WORDS = re.compile(rf"(?s).{{1,{SUMMARY_MAX}}}(?!\S)")
 _WITHOUT_MESSAGES = tuple(column for column in threads.c if column.name != "messages")
@@ -60,9 +76,12 @@ class SqlThreads:
     rest. Every change locks the row first, so changes of one thread never overlap.
     """
 
-    def __init__(self, database: Database, *, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(
+        self, database: Database, *, exclusive: bool = False, clock: Callable[[], datetime] | None = None
+    ) -> None:
         self._database = database
-        self._clock = clock
+        self._clock = clock or _now
+        self._leases = ThreadLeases(exclusive=exclusive, clock=clock)
 
     async def create(
         self, *, book_id: str, owner: str = "", thread_id: str | None = None, metadata: Mapping[str, Any] | None = None
@@ -98,16 +117,30 @@ class SqlThreads:
         return await self._database.read(lambda connection: list(map(thread_from, connection.execute(query))))
 
     async def begin(self, thread_id: str, question: str, *, owner: str = "", lease_seconds: float = 120) -> Thread:
-        lease = _validate_seconds("lease_seconds", lease_seconds)
-        return await self._database.write(_begin, _ThreadKey.of(thread_id, owner), question, self._clock(), lease)
+        lease, key = _validate_seconds("lease_seconds", lease_seconds), _ThreadKey.of(thread_id, owner)
+        with self._leases.claim((key.thread_id, owner), lease_seconds):
+            return await self._database.write(_begin, key, question, self._clock(), lease, self._leases)
 
-    async def finish(self, thread_id: str, answer: ThreadMessage, *, owner: str = "") -> Thread:
+    async def finish(
+        self, thread_id: str, answer: ThreadMessage, *, owner: str = "", position: int | None = None
+    ) -> Thread:
         if answer.role != "assistant":
             raise InvalidInput(
                 f"The answer has the role {answer.role!r}, not 'assistant'.",
                 advice="Store answers of the assistant only.",
             )
-        return await self._database.write(_finish, _ThreadKey.of(thread_id, owner), answer, self._clock())
+        key, has_lease = _ThreadKey.of(thread_id, owner), True
+        try:
+            thread = await self._database.write(_finish, key, answer, self._clock(), position)
+            has_lease = position in (None, thread.archived_messages + len(thread.messages) - 2)
+        finally:
+            if has_lease:  # if not, a later question has it
+                self._leases.drop((key.thread_id, owner))
+        return thread
+
+    async def renew(self) -> None:
+        if self._leases.needs_renewal:
+            await self._database.write(self._leases.renew)
 
     async def summarise(self, thread_id: str, topic_summary: str, *, owner: str = "") -> None:
         summary = _truncate(escape_text(topic_summary).strip())
@@ -116,6 +149,12 @@ class SqlThreads:
 
     async def history(self, thread_id: str, *, owner: str = "", limit: int = 1000) -> list[ThreadMessage]:
         return await self._database.read(_read_history, _ThreadKey.of(thread_id, owner), _validate_limit(limit))
+
+    async def page(self, thread_id: str, *, owner: str = "", offset: int = 0, limit: int = 50) -> ThreadPage:
+        if offset < 0:
+            raise InvalidInput(f"offset is {offset}; it must be 0 or more.", advice="Use a larger offset.")
+        window = range(min(offset, _MAX_LIMIT), min(offset, _MAX_LIMIT) + _validate_limit(limit))
+        return await self._database.read(_read_page, _ThreadKey.of(thread_id, owner), window)
 
     async def remove(self, thread_id: str, *, owner: str = "") -> None:
         await self._database.write(_change_one, _ThreadKey.of(thread_id, owner), delete(threads))
@@ -131,14 +170,24 @@ class SqlThreads:
             count += batch
         return count
 
+    async def remove_idle(self, *, idle_seconds: float) -> int:
+        now = self._clock()
+        is_idle = and_(threads.c.updated_at < now - _validate_seconds("idle_seconds", idle_seconds), _is_free(now))
+        idle = select(threads.c.thread_id).where(is_idle).limit(_BATCH)
+        count = 0
+        while await self._database.read(lambda connection: connection.execute(idle.limit(1)).first()) is not None:
+            batch = await self._database.write(_remove_threads, idle)
+            if not batch:
+                break  # the remaining threads are in use
+            count += batch
+        return count
 
-def _begin(connection: Connection, key: _ThreadKey, question: str, now: datetime, lease: timedelta) -> Thread:
+
+def _begin(
+    connection: Connection, key: _ThreadKey, question: str, now: datetime, lease: timedelta, leases: ThreadLeases
+) -> Thread:
     row = _lock_row(connection, key)
-    if row.busy_until is not None and row.busy_until > now:
-        raise ThreadBusy(
-            f"Thread {key.thread_id} is still answering the previous question.",
-            advice="Wait for that answer, then try again.",
-        )
+    leases.require_free(connection, key.thread_id, row.busy_until)
     live, archived = _restore_live(connection, row)
     turn = _turn(question, at=max([now, row.updated_at, *(message_from(message).timestamp for message in live[-1:])]))
     messages = [*live, *turn]
@@ -151,35 +200,49 @@ def _begin(connection: Connection, key: _ThreadKey, question: str, now: datetime
             messages=newest,
             archived_count=archived + len(oldest),
             archived_at=None,
-            busy_until=now + lease,
+            busy_until=leases.end(connection, lease),
             updated_at=max(now, row.updated_at),
         )
     )
     return thread_from(row, live)
 
 
-def _finish(connection: Connection, key: _ThreadKey, answer: ThreadMessage, now: datetime) -> Thread:
+def _finish(
+    connection: Connection, key: _ThreadKey, answer: ThreadMessage, now: datetime, position: int | None
+) -> Thread:
     row = _lock_row(connection, key)
-    if row.busy_until is None:
-        raise NotFound(f"Thread {key.thread_id} has no unanswered question.", advice="Ask a question first.")
     live, archived = _restore_live(connection, row)
-    message, asked_at = message_row(answer), message_from(live[-2]).timestamp
-    if answer.timestamp < asked_at:  # keep the order even if clocks differ
-        message = message_row(replace(answer, timestamp=asked_at))
+    newest = len(live) - 2
+    index = newest if position is None else position - archived
+    is_open = row.busy_until is not None if index == newest else 0 <= index < newest and _is_incomplete(live[index + 1])
+    if not is_open:
+        raise NotFound(f"Thread {key.thread_id} has no unanswered question.", advice="Ask a question first.")
     change = (
         update(threads)
         .where(key.condition)
         .values(
-            messages=[*live[:-1], message],
+            messages=[*live[: index + 1], _placed(answer, live, index + 1), *live[index + 2 :]],
             archived_count=archived,
             archived_at=None,
-            busy_until=None,
+            busy_until=None if index == newest else row.busy_until,
             updated_at=max(now, row.updated_at),
         )
         .returning(threads)
     )
     row = connection.execute(change).one()
     return thread_from(row, row.messages)
+
+
+def _is_incomplete(message: StoredMessage) -> bool:
+    return not message_from(message).complete
+
+
+def _placed(answer: ThreadMessage, live: list[StoredMessage], index: int) -> StoredMessage:
+    """The answer as it is stored, in the order of time even if clocks differ or a later question is there already."""
+    timestamp = max(answer.timestamp, message_from(live[index - 1]).timestamp)
+    if index + 1 < len(live):
+        timestamp = min(timestamp, message_from(live[index + 1]).timestamp)
+    return message_row(replace(answer, timestamp=timestamp))
 
 
 def _turn(question: str, *, at: datetime) -> list[StoredMessage]:
@@ -190,17 +253,34 @@ def _turn(question: str, *, at: datetime) -> list[StoredMessage]:
 
 def _archive_threads(connection: Connection, idle: Select[Any], now: datetime) -> int:
     rows = connection.execute(idle.with_for_update(skip_locked=True)).all()
-    for row in rows:
-        _archive_messages(connection, row.thread_id, row.archived_count, row.messages)
-        values = {"messages": [], "archived_count": row.archived_count + len(row.messages), "archived_at": now}
-        connection.execute(update(threads).where(threads.c.thread_id == row.thread_id).values(values))
+    messages = [
+        {"thread_id": row.thread_id, "position": position, "message": message}
+        for row in rows
+        for position, message in enumerate(row.messages, start=row.archived_count)
+    ]
+    if messages:
+        connection.execute(insert(archived_messages), messages)
+    counts = [{"of_thread": row.thread_id, "count": row.archived_count + len(row.messages)} for row in rows]
+    if counts:
+        values = {"messages": [], "archived_count": bindparam("count"), "archived_at": now}
+        connection.execute(update(threads).where(threads.c.thread_id == bindparam("of_thread")).values(values), counts)
     return len(rows)
 
 
+def _remove_threads(connection: Connection, idle: Select[Any]) -> int:
+    ids = list(connection.execute(idle.with_for_update(skip_locked=True)).scalars())
+    if ids:
+        connection.execute(delete(threads).where(threads.c.thread_id.in_(ids)))
+    return len(ids)
+
+
+def _is_free(now: datetime) -> ColumnElement[bool]:
+    return or_(threads.c.busy_until.is_(None), threads.c.busy_until <= now, threads.c.busy_until > now + _LEASE_MAX)
+
+
 def _select_idle(now: datetime, idle: timedelta) -> Select[Any]:
-    is_free = or_(threads.c.busy_until.is_(None), threads.c.busy_until <= now)
     is_idle = and_(threads.c.archived_at.is_(None), threads.c.updated_at < now - idle)
-    return select(threads).where(is_idle, is_free).order_by(threads.c.updated_at)
+    return select(threads).where(is_idle, _is_free(now)).order_by(threads.c.updated_at)
 
 
 def _archive_messages(connection: Connection, thread_id: str, first: int, messages: Sequence[StoredMessage]) -> None:
@@ -234,6 +314,21 @@ def _read_history(connection: Connection, key: _ThreadKey, limit: int) -> list[T
     row = key.require(connection.execute(select(threads).where(key.condition)).first())
     archived = _newest_archived(connection, row, limit - len(row.messages))
     return [message_from(message) for message in [*archived, *row.messages][-limit:]]
+
+
+def _read_page(connection: Connection, key: _ThreadKey, window: range) -> ThreadPage:
+    _use_one_snapshot(connection)
+    row = key.require(connection.execute(select(threads).where(key.condition)).first())
+    position = archived_messages.c.position
+    query = select(archived_messages.c.message).where(
+        archived_messages.c.thread_id == row.thread_id, position >= window.start, position < window.stop
+    )
+    archived = connection.execute(query.order_by(position)).scalars() if window.start < row.archived_count else ()
+    live = row.messages[max(0, window.start - row.archived_count) : max(0, window.stop - row.archived_count)]
+    return ThreadPage(
+        messages=tuple(message_from(message) for message in [*archived, *live]),
+        total=row.archived_count + len(row.messages),
+    )
 
 
 def _newest_archived(connection: Connection, row: Row[Any], limit: int) -> list[StoredMessage]:

@@ -7,13 +7,14 @@ from struct import Struct
 from typing import Any
 from zlib import crc32
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, and_, bindparam, delete, func, select
 
 from bookwise.adapters.sql.database import Database
-from bookwise.adapters.sql.tables import embeddings
+from bookwise.adapters.sql.tables import embeddings, lessons
 from bookwise.domain.books import Vector
 
 _FLOAT_BYTES = 4
+_UNUSED_MIN = 1_000
 _BATCH = 500  # hashes per IN list, far below the parameter limit of any database
 
 logger = logging.getLogger(__name__)
@@ -51,6 +52,35 @@ class SqlVectorCache:
             set_={"vector": new.vector, "checksum": new.checksum, "stored_at": new.stored_at},
         )
         await self._database.write(lambda connection: connection.execute(upsert, rows))
+
+    async def forget_unused(self) -> int:
+        unused = await self._database.read(_find_unused)
+        for start in range(0, len(unused), _BATCH):  # so that other writers can run in between
+            await self._database.write(_delete, unused[start : start + _BATCH])
+        return len(unused)
+
+
+def _find_unused(connection: Connection) -> list[tuple[str, str]]:
+    """The keys to delete. Mostly costs two counts."""
+    chunks = connection.execute(select(func.coalesce(func.sum(lessons.c.chunk_count), 0))).scalar_one()
+    allowed = max(_UNUSED_MIN, chunks)
+    total = connection.execute(select(func.count()).select_from(embeddings)).scalar_one()
+    if total <= allowed:
+        return []
+    listed = connection.execute(select(lessons.c.text_hashes).where(lessons.c.text_hashes.is_not(None))).scalars()
+    live = {text_hash for hashes in listed for text_hash in hashes}
+    keys = (embeddings.c.fingerprint, embeddings.c.text_hash)
+    newest_first = (embeddings.c.stored_at.is_(None), embeddings.c.stored_at.desc(), *keys)
+    rows = connection.execute(select(*keys).order_by(*newest_first)).all()
+    return [(row.fingerprint, row.text_hash) for row in rows if row.text_hash not in live][allowed:]
+
+
+def _delete(connection: Connection, keys: Sequence[tuple[str, str]]) -> None:
+    is_key = and_(
+        embeddings.c.fingerprint == bindparam("of_fingerprint"), embeddings.c.text_hash == bindparam("of_hash")
+    )
+    rows = [{"of_fingerprint": fingerprint, "of_hash": text_hash} for fingerprint, text_hash in keys]
+    connection.execute(delete(embeddings).where(is_key), rows)
 
 
 def _recall(connection: Connection, fingerprint: str, hashes: Sequence[str]) -> dict[str, Vector]:

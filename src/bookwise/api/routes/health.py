@@ -1,5 +1,6 @@
 """GET /health…, GET /info, GET /metrics: the state of the service, its configuration and its figures."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
 from time import perf_counter
@@ -16,10 +17,13 @@ from bookwise.api.routes.books import visible
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.answers import QUESTION_MAX, EngineName
 from bookwise.domain.errors import BookwiseError
+from bookwise.operations.books import require_lessons
 from bookwise.ports import ModelStatus
 from bookwise.schemas.wire import Shape, examples
 from bookwise.settings import Settings
 from bookwise.wiring import App
+
+logger = logging.getLogger("bookwise.api")
 
 router = APIRouter(tags=["service"])
 
@@ -64,6 +68,7 @@ class HealthResponse(Shape):
             "dependencies": {
                 "database": HEALTHY_EXAMPLE,
                 "index": HEALTHY_EXAMPLE | {"kind": "qdrant-server"},
+                "books": HEALTHY_EXAMPLE,
                 "embedder": HEALTHY_EXAMPLE,
                 "disk": HEALTHY_EXAMPLE,
             },
@@ -136,6 +141,7 @@ class HealthChecks:
         self._checks: dict[str, tuple[Check, float]] = {
             "database": (app.keys.any_ever, FRESH_SECONDS),
             "index": (lambda: app.index.chunk(None, ABSENT_CHUNK_ID), FRESH_SECONDS),
+            "books": (lambda: require_lessons(app), FRESH_SECONDS),
             "embedder": (lambda: app.embedder.embed_query("health"), FRESH_SECONDS_REMOTE if remote else FRESH_SECONDS),
         }
         if state.settings.needs_data_folder:
@@ -155,8 +161,11 @@ class HealthChecks:
         check, fresh = self._checks[name]
         result, at = self._results.get(name, (None, 0.0))
         if result is None or not result.ok or anyio.current_time() > at + fresh:
-            result = await _run_check(check, self._kinds.get(name))
+            was_ok = result is None or result.ok
+            result, reason = await _run_check(check, self._kinds.get(name))
             self._results[name] = (result, anyio.current_time())
+            if was_ok and not result.ok:  # once: anyone may ask again and again
+                logger.error("health.failed", extra={"dependency": name, "code": result.code, "reason": reason})
 
 
 async def _check_space(app: App) -> None:
@@ -167,16 +176,17 @@ def index_kind(settings: Settings) -> IndexKind:
     return "embedded" if settings.qdrant_url is None else "qdrant-server"
 
 
-async def _run_check(check: Check, kind: str | None) -> Dependency:
-    start, code = perf_counter(), "timeout"
+async def _run_check(check: Check, kind: str | None) -> tuple[Dependency, str]:
+    """The result, and for the log why the check failed."""
+    start, code, reason = perf_counter(), "timeout", ""
     with anyio.move_on_after(CHECK_SECONDS):
         try:
             await check()
             code = ""
         except BookwiseError as error:
-            code = error.code
+            code, reason = error.code, error.message
     latency = round((perf_counter() - start) * 1e3, 2)
-    return Dependency(ok=not code, latency_ms=latency, code=code or None, kind=kind)
+    return Dependency(ok=not code, latency_ms=latency, code=code or None, kind=kind), reason
 
 
 def _model_dependency(model: ModelStatus) -> Dependency:

@@ -61,11 +61,11 @@ async def history(
     threads = state_of(request).app.threads
     with _session_not_found(session_id):
         thread = await find_thread(threads, session_id, caller.owner)
-        messages = await threads.history(thread.id, owner=caller.owner, limit=MESSAGES_MAX)
+        page = await threads.page(thread.id, owner=caller.owner, offset=offset, limit=limit)
     return HistoryResponse(
         session_id=session_id,
-        messages=tuple(map(HistoryMessage.of, messages[offset : offset + limit])),
-        total=len(messages),
+        messages=tuple(map(HistoryMessage.of, page.messages)),
+        total=page.total,
         limit=limit,
         offset=offset,
     )

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, select, text
 
 from bookwise.adapters.sql.address import sqlite_url
 from bookwise.adapters.sql.database import Database, open_database
-from bookwise.adapters.sql.engines import DatabaseTimeouts
+from bookwise.adapters.sql.engines import LOG_BYTES_MAX, DatabaseTimeouts
 from bookwise.adapters.sql.tables import facts
 from tests.support.databases import add_fact, ask, run
 
@@ -161,3 +161,21 @@ async def test_two_processes_that_read_and_then_write_take_turns(database_url: s
             tasks.start_soon(grow_often, one)
             tasks.start_soon(grow_often, other)
         assert await ask(one, "SELECT value FROM facts") == 31
+
+
+async def test_the_write_ahead_log_is_cut_again_after_a_large_transaction(tmp_path: Path) -> None:
+    path = tmp_path / "bookwise.db"
+    log = tmp_path / "bookwise.db-wal"
+    async with open_database(sqlite_url(path)) as database:
+        blob = {"value": "x" * 1_000_000}
+        statement = text("INSERT INTO facts (key, value) VALUES (:key || :value, 1)")
+
+        def write_much(connection: Connection) -> None:
+            for number in range(2 * LOG_BYTES_MAX // 1_000_000):
+                connection.execute(statement, {"key": str(number), **blob})
+
+        await database.write(write_much)
+        assert log.stat().st_size > LOG_BYTES_MAX
+        for number in range(3):
+            await add_fact(database, f"small {number}")
+        assert log.stat().st_size <= LOG_BYTES_MAX
