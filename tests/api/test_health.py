@@ -24,7 +24,7 @@ async def test_health_names_each_dependency_with_its_latency_and_needs_no_key(lo
     assert answer.status_code == 200
     told = answer.json()
     assert (told["live"], told["ready"]) == (True, True)
-    assert set(told["dependencies"]) == {"index", "database", "books", "embedder"}
+    assert set(told["dependencies"]) == {"index", "database", "books", "embedder", "disk"}
     assert all(found["ok"] and found["latency_ms"] >= 0 for found in told["dependencies"].values())
 
 
@@ -59,8 +59,8 @@ async def test_a_database_that_is_away_is_named_without_its_address(tmp_path: Pa
     assert (live.status_code, live.json()) == (200, {"live": True})
     assert answer.status_code == 503
     states = {name: (found["ok"], found["code"]) for name, found in answer.json()["dependencies"].items()}
-    away = (False, "store-unavailable")
-    assert states == {"database": away, "books": away, "index": (True, None), "embedder": (True, None)}
+    away, well = (False, "store-unavailable"), (True, None)
+    assert states == {"database": away, "books": away, "index": well, "embedder": well, "disk": well}
     assert urlsplit(url).path not in answer.text
     assert (refused.status_code, refused.json()["code"]) == (503, "store-unavailable")
     assert again.status_code == 200, "it is found again by itself"

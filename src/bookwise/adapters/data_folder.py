@@ -13,7 +13,8 @@ from typing import Any
 
 from bookwise.adapters.private_files import make_private, private_umask
 from bookwise.adapters.seal import sealed
-from bookwise.domain.errors import DataFolderBusy, Misconfigured
+from bookwise.domain.errors import BookwiseError, DataFolderBusy, Misconfigured
+from bookwise.domain.system_errors import system_error
 
 LOCK_FILE = "lock"
 
@@ -33,15 +34,12 @@ def lock_data_folder(folder: Path, *, writes: bool = True) -> Iterator[None]:
 
     `writes=False` promises that the block changes neither the database nor the index.
 
-    `DataFolderBusy` names the process that holds the lock; `Misconfigured` if the folder cannot be written.
+    `DataFolderBusy` names the process that holds the lock; `Misconfigured` if the folder cannot be written or locked;
+    `DiskFull` if there is no space for the lock file.
     """
     handle = _open_lock(folder)
     try:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise _busy_error(folder, _read_holder(handle)) from None
-        _write_holder(handle)
+        _lock(handle, folder)
         make_private(folder)
         with private_umask(), sealed(folder) if writes else nullcontext():
             yield
@@ -72,15 +70,29 @@ def running_service(folder: Path) -> RunningService | None:
     return RunningService(**service) if service else None
 
 
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _write_holder(handle)
+    except BlockingIOError:
+        raise _busy_error(folder, _read_holder(handle)) from None
+    except OSError as error:
+        raise _unusable_error(folder, error) from error
+
+
 def _open_lock(folder: Path) -> int:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         return os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise Misconfigured(
-            f"The data folder {folder} cannot be used: {error.strerror}.",
-            advice="Set BOOKWISE_DATA_DIR to a folder that this user can write to.",
-        ) from error
+        raise _unusable_error(folder, error) from error
+
+
+def _unusable_error(folder: Path, error: OSError) -> BookwiseError:
+    return system_error(error, f"the data folder {folder}") or Misconfigured(
+        f"The data folder {folder} cannot be used: {error.strerror}.",
+        advice="Set BOOKWISE_DATA_DIR to a folder that this user can write to.",
+    )
 
 
 def _write_holder(handle: int, **extra: Any) -> None:

@@ -8,7 +8,7 @@ from datetime import datetime
 import anyio
 from anyio.abc import TaskGroup
 
-from bookwise.domain.errors import BookwiseError, Conflict, JobAlreadyRunning
+from bookwise.domain.errors import BookwiseError, Conflict, DiskFull, JobAlreadyRunning
 from bookwise.domain.jobs import CANCELLED, TRIES_MAX, IngestionJob, IngestionMode
 from bookwise.ingestion.pipeline import failure, open_job, run_job
 from bookwise.operations.book_jobs import BookJobs
@@ -187,13 +187,20 @@ class JobRunner(BookJobs):
             self._repeat.discard(book_id)
 
 
+async def _sweep_removed_books(app: App) -> None:
+    try:
+        await sweep_removed_books(app)
+    except DiskFull as error:  # readers are served all the same, and the next start sweeps
+        logger.warning("%s", error.message, extra={"code": error.code})
+
+
 @asynccontextmanager
 async def open_job_runner(app: App) -> AsyncIterator[JobRunner]:
     """Resumes orphaned jobs. Jobs still running at the end of the block are queued again for the next start."""
     async with anyio.create_task_group() as tasks:
         runner = JobRunner(app, tasks)
         try:
-            await sweep_removed_books(app)
+            await _sweep_removed_books(app)
             await runner.resume_jobs()
             await runner.resume_pushes()
             yield runner

@@ -15,6 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from bookwise.domain import errors
+from bookwise.domain.system_errors import system_error
 
 MEDIA_TYPE = "application/problem+json"
 BASE = "https://bookwise.example/problems/"
@@ -75,6 +76,7 @@ BY_ERROR: Mapping[type[errors.BookwiseError], str] = {
     errors.IndexUnavailable: "index-unavailable",
     errors.StoreUnavailable: "store-unavailable",
     errors.DiskFull: "insufficient-storage",
+    errors.DiskError: "store-unavailable",
     errors.ModelUnavailable: "upstream-unavailable",
     errors.Denied: "forbidden",
     errors.Unauthenticated: "unauthenticated",
@@ -197,6 +199,12 @@ def problem_of(error: errors.BookwiseError) -> Problem:
         return INTERNAL if slug == "internal" else replace(INTERNAL, slug=slug, detail=TYPES[slug][1] + ".")
     wait = error.retry_after if isinstance(error, errors.TooManyRequests | errors.Busy | errors.Overloaded) else None
     return Problem(slug=slug, detail=error.message, advice=error.advice, retry_after=wait)
+
+
+def problem_of_exception(error: Exception) -> Problem:
+    """The problem of an unexpected exception: a bug, unless the operating system caused it."""
+    reported = system_error(error, "a file or a working memory")
+    return INTERNAL if reported is None else problem_of(reported)
 
 
 def model_problem(reason: str, detail: str, advice: str = "") -> Problem:

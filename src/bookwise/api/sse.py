@@ -13,7 +13,15 @@ from starlette.types import Receive, Scope, Send
 
 from bookwise.answering.retrieval_tool import TOOL_NAME
 from bookwise.api.auth.access import is_still_authorized
-from bookwise.api.problems import INTERNAL, SHUTTING_DOWN, HttpProblem, Problem, model_problem, problem_of
+from bookwise.api.problems import (
+    INTERNAL,
+    SHUTTING_DOWN,
+    HttpProblem,
+    Problem,
+    model_problem,
+    problem_of,
+    problem_of_exception,
+)
 from bookwise.api.state import ServiceState
 from bookwise.domain.answers import (
     AnswerEvent,
@@ -112,8 +120,9 @@ class EventStream(Response):
                         break
             except BookwiseError as error:
                 problem = problem_of(error)
-            except Exception:
+            except Exception as error:
                 logger.exception("stream.failed")
+                problem = problem_of_exception(error)
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._frames.aclose()

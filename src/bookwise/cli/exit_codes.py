@@ -4,6 +4,8 @@ from bookwise.domain.errors import (
     BookwiseError,
     Conflict,
     Denied,
+    DiskError,
+    DiskFull,
     InvalidInput,
     Misconfigured,
     NotFound,
@@ -21,6 +23,8 @@ BY_FAMILY: dict[type[BookwiseError], int] = {
     NotFound: 3,
     Denied: 3,
     Conflict: 4,
+    DiskFull: 6,  # the operator must act, unlike with the rest of its family
+    DiskError: 6,
     Unavailable: 5,
     Misconfigured: 6,
 }

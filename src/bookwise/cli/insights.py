@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from bookwise.cli.output import BookOption, JsonFlag, console, execute, print_json, printable
+from bookwise.cli.output import BookOption, JsonFlag, console, execute_on_records, print_json, printable
 from bookwise.domain.journal import KEPT_DAYS
 from bookwise.text.shorten import shortened
 
@@ -36,7 +36,7 @@ def insights(
     """
     from bookwise.operations.insights import ReadInsights  # loads pydantic models: 0.2 s
 
-    report = execute(ctx, ReadInsights(book=book, days=days))
+    report = execute_on_records(ctx, ReadInsights(book=book, days=days))
     if as_json:
         print_json(report.model_dump(mode="json"))
     elif report.totals.asked:

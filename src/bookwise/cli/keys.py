@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from bookwise.cli.output import JsonFlag, console, execute, print_json, printable, write_entry
+from bookwise.cli.output import JsonFlag, console, execute_on_records, print_json, printable, write_entry
 from bookwise.domain.access import RATE_PER_MINUTE, ApiKey
 from bookwise.domain.errors import InvalidInput
 from bookwise.operations.keys import CreateKey, KeyWithSecret, ListKeys, RevokeKey, RotateKey
@@ -47,7 +47,9 @@ def create(  # noqa: PLR0913 - one parameter per option
 ) -> None:
     """Create a key and show its secret. The secret cannot be shown again."""
     books, origins = tuple(book or ()), tuple(origin or ())
-    created = execute(ctx, CreateKey(name=name, role=role, books=books, origins=origins, rate_per_minute=rate))
+    created = execute_on_records(
+        ctx, CreateKey(name=name, role=role, books=books, origins=origins, rate_per_minute=rate)
+    )
     for book_id in created.absent:
         note = f"Note: there is no book {book_id} yet. The key can read it after it is ingested."
         typer.echo(printable(note), err=True)
@@ -56,7 +58,7 @@ def create(  # noqa: PLR0913 - one parameter per option
 
 def show(ctx: typer.Context, as_json: JsonFlag = False) -> None:
     """List all keys, oldest first. Secrets are not stored and cannot be shown."""
-    keys = execute(ctx, ListKeys())
+    keys = execute_on_records(ctx, ListKeys())
     if as_json:
         print_json({"keys": [_key_json(key) for key in keys]})
         return
@@ -68,7 +70,7 @@ def show(ctx: typer.Context, as_json: JsonFlag = False) -> None:
 
 def revoke(ctx: typer.Context, key_id: KeyId, as_json: JsonFlag = False) -> None:
     """Revoke a key. It stops working immediately and cannot be restored."""
-    key = execute(ctx, RevokeKey(key_id=key_id))
+    key = execute_on_records(ctx, RevokeKey(key_id=key_id))
     if as_json:
         print_json({"key": _key_json(key)})
     else:
@@ -86,7 +88,7 @@ def rotate(
 ) -> None:
     """Give a key a new secret and show it. The old secret stops working immediately, or after --grace."""
     seconds = _seconds(grace) if grace is not None else 0
-    rotated = execute(ctx, RotateKey(key_id=key_id, grace_seconds=seconds))
+    rotated = execute_on_records(ctx, RotateKey(key_id=key_id, grace_seconds=seconds))
     _show_secret(rotated, as_json=as_json)
     if not as_json:
         until = rotated.key.previous_until

@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 from bookwise import __version__
 from bookwise.cli.exit_codes import BUG, INTERRUPTED, OK, USAGE, exit_code
 from bookwise.domain.errors import BookwiseError
+from bookwise.domain.system_errors import system_error
 
 #: The module of each command. Only the module of the requested command is imported: `search` needs no parsers.
 COMMANDS = {
@@ -107,11 +108,20 @@ def run_with(arguments: list[str]) -> int:
     except Exception as error:
         if "--debug" in arguments:
             raise
-        sys.stderr.write(
-            f"Error: unexpected {type(error).__name__}. This is a bug in Bookwise.\n"
-            "  → Run `bookwise --debug …` with the same arguments and report the traceback.\n"
-        )
-        return BUG
+        return _show_unexpected(error, arguments)
+
+
+def _show_unexpected(error: Exception, arguments: list[str]) -> int:
+    """Shows an unexpected exception and returns its exit code. What the operating system caused is not a bug."""
+    reported = system_error(error, "a file or a working memory")
+    if reported is not None:
+        _show(reported, as_json="--json" in arguments)
+        return exit_code(reported)
+    sys.stderr.write(
+        f"Error: unexpected {type(error).__name__}. This is a bug in Bookwise.\n"
+        "  → Run `bookwise --debug …` with the same arguments and report the traceback.\n"
+    )
+    return BUG
 
 
 def _show_usage(error: TyperException) -> None:

@@ -14,7 +14,7 @@ from bookwise.domain.books import HARDWARE_TIERS
 from bookwise.domain.errors import DataFolderBusy
 from bookwise.operations.handover import hand_over
 from bookwise.settings import Settings, load_settings
-from bookwise.wiring import App, CatalogKit, open_app, open_catalog, open_search
+from bookwise.wiring import App, CatalogKit, RecordsKit, open_app, open_catalog, open_records, open_search
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -88,6 +88,20 @@ def execute(ctx: typer.Context, operation: "Operation[App, T]", run: Callable[[A
         return with_app(ctx, run or operation.run)
     except DataFolderBusy as busy:
         return hand_over(settings_of(ctx), busy, operation)
+
+
+def execute_on_records(ctx: typer.Context, operation: "Operation[RecordsKit, T]") -> T:
+    """Like `execute`, without opening the index."""
+    settings = settings_of(ctx)
+
+    async def run() -> T:
+        async with open_records(settings) as kit:
+            return await operation.run(kit)
+
+    try:
+        return anyio.run(run)
+    except DataFolderBusy as busy:
+        return hand_over(settings, busy, operation)
 
 
 def print_json(value: Any) -> None:

@@ -20,7 +20,10 @@ BookwiseError
 │   ├── EmbedderUnavailable
 │   ├── IndexUnavailable
 │   ├── StoreUnavailable
-│   │   └── DiskFull
+│   │   ├── DiskFull         the operator: free some space
+│   │   └── DiskError        the operator: the disk fails
+│   ├── OutOfMemory
+│   ├── TooManyOpenFiles
 │   ├── ModelUnavailable   the language model is unreachable or returned an invalid response
 │   └── Overloaded         the service has more to do than it can
 ├── Denied               the caller: use another key
@@ -29,6 +32,7 @@ BookwiseError
 │   └── TooManyRequests    the rate limit of the key is reached
 └── Misconfigured        the operator: a setting, a key, a damaged or missing file
     ├── MissingModel
+    ├── IndexVersionMismatch
     └── DamagedData
 
 A message says what happened to what; `advice` says what to do. The API and the CLI choose status and exit codes by
@@ -140,7 +144,19 @@ class StoreUnavailable(Unavailable):
 
 
 class DiskFull(StoreUnavailable):
-    """The disk is full."""
+    """The disk is full, or nearly."""
+
+
+class DiskError(StoreUnavailable):
+    """The disk failed to read or write."""
+
+
+class OutOfMemory(Unavailable):
+    """There is not enough memory."""
+
+
+class TooManyOpenFiles(Unavailable):
+    """The process, or the system, has reached its limit of open files."""
 
 
 class ModelUnavailable(Unavailable):
@@ -188,6 +204,10 @@ class Misconfigured(BookwiseError):
 
 class MissingModel(Misconfigured):
     """The files of the embedding model are missing or damaged."""
+
+
+class IndexVersionMismatch(Misconfigured):
+    """Another version of Bookwise wrote the index, and this one cannot read it."""
 
 
 class DamagedData(Misconfigured):

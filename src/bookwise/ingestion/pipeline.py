@@ -15,6 +15,7 @@ from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStre
 from bookwise.domain.books import Book, LessonFile
 from bookwise.domain.errors import BookwiseError
 from bookwise.domain.jobs import IngestionJob, IngestionMode, IngestionPlan, LessonOutcome, LessonRecord
+from bookwise.domain.system_errors import system_error
 from bookwise.ingestion.discover import Discovery, read_lesson
 from bookwise.ingestion.parse import ParseOptions
 from bookwise.ingestion.plan import lost_revisions, plan
@@ -85,9 +86,10 @@ async def ingest(
 async def open_job(book_id: str, kit: IngestionKit, *, mode: IngestionMode, source: str) -> IngestionJob:
     """Returns a queued job.
 
-    Raises `JobAlreadyRunning` when the book has an unfinished job, and `EmbedderMismatch` when the book was
-    indexed with another embedder (except in mode `recreate`).
+    Raises `JobAlreadyRunning` when the book has an unfinished job, `EmbedderMismatch` when the book was indexed with
+    another embedder (except in mode `recreate`), and `DiskFull` when the disk has no space for the index to grow.
     """
+    kit.require_space()
     await require_ingestible(book_id, mode, kit)
     return await kit.jobs.open(book_id, mode, source)
 
@@ -137,8 +139,9 @@ async def run_job(
 
 def failure(error: BaseException) -> str:
     """The error message of a job that this exception ended."""
-    if isinstance(error, BookwiseError):
-        return f"{error.code}: {error.message}"
+    reported = error if isinstance(error, BookwiseError) else system_error(error, "a file or a working memory")
+    if reported is not None:
+        return f"{reported.code}: {reported.message}"
     return "interrupted" if not isinstance(error, Exception) else f"bug: {type(error).__name__}"
 
 

@@ -47,6 +47,7 @@ class IngestionKit:
     jobs: JobStore
     chunking: ChunkOptions = field(default_factory=ChunkOptions)
     clock: Callable[[], datetime] = utc_now
+    require_space: Callable[[], None] = lambda: None  #: raises `DiskFull` if the index must not grow
 
     @property
     def recipe(self) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from bookwise.adapters.collection_guard import CollectionGuard, GuardedCatalogReader
 from bookwise.adapters.data_folder import lock_data_folder
+from bookwise.adapters.disk_space import require_space
 from bookwise.adapters.embedders.hashing import HashingEmbedder
 from bookwise.adapters.qdrant.collections import configured_name, index_ids, index_name
 from bookwise.adapters.qdrant.packages import require_client
@@ -47,11 +48,21 @@ if TYPE_CHECKING:
         ThreadStore,
         VectorCache,
     )
+    from bookwise.wiring.stores import Stores
 
 DATABASE_FILE = "bookwise.db"
 INDEX_FOLDER = "index"
 
 OnPage = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsKit:
+    """The records in the database, for operations that need no index and no embedder."""
+
+    catalog: Catalog  #: of the books; which lessons are live depends on the index
+    keys: KeyStore
+    journal: Journal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +91,10 @@ class App:
         return SearchKit(embedder=self.embedder, index=self.index, catalog=self.reader)
 
     @property
+    def records(self) -> RecordsKit:
+        return RecordsKit(catalog=self.catalog, keys=self.keys, journal=self.journal)
+
+    @property
     def ingestion_kit(self) -> IngestionKit:
         from bookwise.ingestion.stages import IngestionKit  # loads the parsers: 0.3 s, which a search does not need
 
@@ -89,7 +104,13 @@ class App:
             index=self.index,
             catalog=self.catalog,
             jobs=self.jobs,
+            require_space=self.require_space,
         )
+
+    def require_space(self) -> None:
+        """Raises `DiskFull` if the disk with the data folder is nearly full. Servers check theirs themselves."""
+        if self.settings.needs_data_folder:
+            require_space(self.settings.data_dir)
 
 
 @asynccontextmanager
@@ -106,8 +127,6 @@ async def open_app(
     queued or running are marked as failed, unless `take_over_jobs` is set or other processes may run them. Raises
     `DataFolderBusy` while another process has the data folder.
     """
-    from bookwise.wiring.stores import open_stores  # loads SQLAlchemy: 0.2 s
-
     async with AsyncExitStack() as stack:
         if settings.needs_data_folder:
             stack.enter_context(lock_data_folder(settings.data_dir))
@@ -115,7 +134,7 @@ async def open_app(
             embedder = await stack.enter_async_context(open_embedder(settings))
         if index is None:
             index = await stack.enter_async_context(open_configured_index(settings, embedder))
-        stores = await stack.enter_async_context(open_stores(database_url(settings)))
+        stores = await stack.enter_async_context(_open_stores(settings))
         jobs = stores.jobs(index.id)
         if settings.needs_data_folder and not take_over_jobs:  # no other process can be running one
             await jobs.interrupt_running()
@@ -144,6 +163,19 @@ async def open_app(
             check_database=stores.check_integrity,
             steps=None if settings.needs_data_folder else await stores.steps(index.id, catalog),
         )
+
+
+@asynccontextmanager
+async def open_records(settings: Settings) -> AsyncIterator[RecordsKit]:
+    """Locks the data folder and opens only its database: opening an index takes a second per 100,000 chunks and more.
+
+    Raises `DataFolderBusy` while another process has the data folder.
+    """
+    async with AsyncExitStack() as stack:
+        if settings.needs_data_folder:
+            stack.enter_context(lock_data_folder(settings.data_dir))
+        stores = await stack.enter_async_context(_open_stores(settings))
+        yield RecordsKit(catalog=stores.catalog(""), keys=stores.keys(), journal=stores.journal())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +307,12 @@ def _own_indexes(settings: Settings, index: LessonIndex) -> Callable[[], frozens
 
 def _sqlite_reader(settings: Settings, index_id: str) -> SqliteCatalogReader:
     return SqliteCatalogReader(settings.data_dir / DATABASE_FILE, index_id=index_id)
+
+
+def _open_stores(settings: Settings) -> AbstractAsyncContextManager[Stores]:
+    from bookwise.wiring.stores import open_stores  # loads SQLAlchemy: 0.2 s
+
+    return open_stores(database_url(settings))
 
 
 def database_url(settings: Settings) -> str:

@@ -1,5 +1,7 @@
 """One process at a time in a data folder."""
 
+import errno
+import fcntl
 import os
 import signal
 import subprocess
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bookwise.adapters.data_folder import lock_data_folder
-from bookwise.domain.errors import DataFolderBusy, Misconfigured
+from bookwise.domain.errors import DataFolderBusy, DiskFull, Misconfigured
 
 HOLD = """
 import sys, time
@@ -56,6 +58,19 @@ def test_a_folder_that_cannot_be_created_is_misconfigured(tmp_path: Path) -> Non
     (tmp_path / "file").write_text("")
     with pytest.raises(Misconfigured, match="cannot be used"), lock_data_folder(tmp_path / "file" / "data"):
         pass
+
+
+@pytest.mark.parametrize(("number", "kind"), [(errno.ENOLCK, Misconfigured), (errno.ENOSPC, DiskFull)])
+def test_a_folder_that_cannot_be_locked_is_not_a_bug(
+    number: int, kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refuse)  # only a file system on a network refuses locks
+    with pytest.raises(kind) as caught, lock_data_folder(tmp_path):
+        pass
+    assert type(caught.value) is kind
 
 
 def modes(folder: Path) -> dict[str, str]:

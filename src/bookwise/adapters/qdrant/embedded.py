@@ -10,10 +10,12 @@ import anyio
 import anyio.to_thread
 import qdrant_edge as qdrant
 
+from bookwise.adapters.disk_space import require_space
 from bookwise.adapters.qdrant import conditions, lexical
 from bookwise.adapters.qdrant.candidates import to_candidates
 from bookwise.adapters.qdrant.conditions import Condition
 from bookwise.adapters.qdrant.embedded_filter import to_filter
+from bookwise.adapters.qdrant.engine_errors import engine_errors, opening_errors
 from bookwise.adapters.qdrant.pages import pages
 from bookwise.adapters.qdrant.schema import (
     DENSE,
@@ -25,7 +27,7 @@ from bookwise.adapters.qdrant.schema import (
     to_embedded,
     to_payload,
 )
-from bookwise.adapters.qdrant.shard import Shard, engine_errors, open_shard, opening_errors
+from bookwise.adapters.qdrant.shard import Shard, open_shard
 from bookwise.adapters.qdrant.terms import TermEncoder, Terms
 from bookwise.adapters.qdrant.verify import count_sound
 from bookwise.domain.books import Chunk, EmbeddedChunk, Vector
@@ -43,9 +45,10 @@ NO_LIMIT = 10_000_000
 
 @asynccontextmanager
 async def open_index(folder: Path, *, size: int) -> AsyncIterator["EmbeddedIndex"]:
-    """The index in `folder`, created when absent; `DamagedData` when its files cannot be opened.
+    """The index in `folder`, created when absent.
 
-    The caller must hold the lock of the data folder.
+    The caller must hold the lock of the data folder. Raises `DiskFull` without space to create it, `DamagedData`,
+    `IndexVersionMismatch` or `DataFolderBusy` if its files cannot be opened, and what the operating system reports.
     """
     with opening_errors(folder):
         index = await anyio.to_thread.run_sync(lambda: EmbeddedIndex(open_shard(folder, size)))
@@ -128,6 +131,7 @@ class EmbeddedIndex:
 
     def _stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
         for page in pages(chunks):
+            require_space(self._identity.parent)
             points = [self._point(embedded) for embedded in page]
             self._engine.update(qdrant.UpdateOperation.upsert_points(points))
         self._commit()
@@ -139,6 +143,7 @@ class EmbeddedIndex:
         return qdrant.Point(point_id(chunk), vectors, to_payload(embedded))
 
     def _remove(self, book_id: str, revisions: list[str]) -> int:
+        require_space(self._identity.parent)
         selection = to_filter(conditions.of_revisions(book_id, revisions))
         count = self._engine.count(qdrant.CountRequest(filter=selection, exact=True))
         self._engine.update(qdrant.UpdateOperation.delete_points_by_filter(selection))

@@ -5,19 +5,23 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import qdrant_edge as qdrant
 
+from bookwise.adapters.disk_space import RESERVE_BYTES, free_bytes, is_in_memory, require_space
 from bookwise.adapters.qdrant.collections import IDENTITY_FILE
+from bookwise.adapters.qdrant.engine_errors import ENGINE
 from bookwise.adapters.qdrant.schema import DENSE, INTEGER_FIELDS, KEYWORD_FIELDS, RANGE_FIELDS, TENANT, WORDS
-from bookwise.domain.errors import DamagedData, IndexUnavailable
 
 #: Linux loads no more than this per request on a disk with its default settings.
 READ_AHEAD_BYTES = 128 * 1024
+#: The engine fills files of this size from their start. It reads all others to their end when it opens them.
+LARGE_FILE_BYTES = 32_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,47 +37,23 @@ def open_shard(folder: Path, size: int) -> Shard:
     """The shard in `folder`, created for vectors of `size` numbers when absent."""
     identity = folder / IDENTITY_FILE
     if identity.exists() and identity.stat().st_size:
+        _require_space_to_read(folder)
         engine = qdrant.EdgeShard.load(str(folder), None)
-        if _drop_unused_indexes(engine):
+        if free_bytes(folder) >= RESERVE_BYTES and _drop_unused_indexes(engine):
             identity.touch()
         _read_ahead(folder)
     else:
+        require_space(folder)
         engine = _create(folder, size)
         _write_identity(identity, size)
     return Shard(id=json.loads(identity.read_text())["id"], identity=identity, engine=engine)
 
 
-@contextmanager
-def opening_errors(folder: Path) -> Iterator[None]:
-    """Turns errors while opening the index in `folder` into `DamagedData`."""
-    try:
-        yield
-    except BaseException as error:
-        if not _is_engine_error(error):
-            raise
-        raise DamagedData(
-            f"The index in {folder} cannot be opened: {error}",
-            advice=f"Delete {folder} and run `bookwise ingest` again. Threads and jobs are kept.",
-        ) from error
-
-
-@contextmanager
-def engine_errors() -> Iterator[None]:
-    """Turns errors of the engine into `IndexUnavailable`."""
-    try:
-        yield
-    except BaseException as error:
-        if not _is_engine_error(error):
-            raise
-        raise IndexUnavailable(
-            f"The index rejected the operation: {error}",
-            advice="Check that the disk has free space, then run `bookwise doctor` to compare the index with the book.",
-        ) from error
-
-
-def _is_engine_error(error: BaseException) -> bool:
-    """The engine raises plain `Exception`, and its panics are not even a subclass of that."""
-    return isinstance(error, Exception) or type(error).__name__ == "PanicException"
+def _require_space_to_read(folder: Path) -> None:
+    """Reading a disk takes none of its space, unless its files are in memory."""
+    if is_in_memory(folder):
+        files = [path.stat() for path in folder.rglob("*") if path.is_file()]
+        require_space(folder, sum(max(0, f.st_size - f.st_blocks * 512) for f in files if f.st_size < LARGE_FILE_BYTES))
 
 
 def _read_ahead(folder: Path) -> None:
@@ -117,7 +97,7 @@ def _write_identity(path: Path, size: int) -> None:
     """Completes a creation: the file appears with its content, or not at all."""
     unfinished = path.with_suffix(".unfinished")
     with unfinished.open("w", encoding="utf-8") as file:
-        json.dump({"id": str(uuid.uuid4()), "size": size}, file)
+        json.dump({"id": str(uuid.uuid4()), "size": size, "engine": version(ENGINE)}, file)
         file.flush()
         os.fsync(file.fileno())
     unfinished.rename(path)

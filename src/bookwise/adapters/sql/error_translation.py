@@ -1,21 +1,25 @@
 """Driver exceptions → Bookwise errors, without URLs, passwords or parameters."""
 
+import errno
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from sqlalchemy import exc
 
+from bookwise.adapters.disk_space import free_bytes
 from bookwise.adapters.sql.address import Address
 from bookwise.adapters.sql.column_types import UnreadableValue
 from bookwise.domain.errors import (
     BookwiseError,
     DamagedData,
-    DiskFull,
     InvalidInput,
     Misconfigured,
     StoreUnavailable,
 )
+from bookwise.domain.system_errors import disk_full, system_error
 
 # Prefixes of the SQLite error name or the five-character PostgreSQL state; the first match decides.
 _FULL = ("SQLITE_FULL", "53100")
@@ -25,6 +29,8 @@ _DAMAGED = ("SQLITE_CORRUPT", "SQLITE_NOTADB", "XX001", "XX002", "42P01")  # 42P
 _DAMAGED_MESSAGES = ("Could not decode", "no such table")
 _REJECTED = ("28", "3D", "42501", "42704")
 _TOO_LARGE = ("SQLITE_TOOBIG", "22003", "54")
+_SYSTEM = ("SQLITE_CANTOPEN", "SQLITE_IOERR")  # SQLite does not say what the operating system reported
+_SPACE_MIN = 1024 * 1024  #: with less, SQLite may fail to create or enlarge a file
 _UNREACHABLE_SQLITE = ("SQLITE_CANTOPEN", "SQLITE_IOERR", "SQLITE_READONLY", "SQLITE_PERM", "SQLITE_PROTOCOL")
 _UNREACHABLE = (*_UNREACHABLE_SQLITE, "08", "25", "53", "57", "58")
 _RETRY = ("40",)  # serialisation failure, deadlock
@@ -71,6 +77,8 @@ def _translate(error: Exception, address: Address) -> BookwiseError | None:
         return InvalidInput("A number is too large to be stored.", advice="Use a smaller number.")
     if isinstance(error, TimeoutError):
         return _slow_error(address)
+    if isinstance(error, OSError) and address.kind == "sqlite" and (reported := system_error(error, address.name)):
+        return reported
     if isinstance(error, OSError | exc.TimeoutError):
         return _unreachable_error(address, _error_text(error, address))
     return _translate_state(error, address)
@@ -79,10 +87,7 @@ def _translate(error: Exception, address: Address) -> BookwiseError | None:
 def _translate_state(error: Exception, address: Address) -> BookwiseError | None:
     state, reason = _state(error), _error_text(error, address)
     if state.startswith(_FULL):
-        return DiskFull(
-            f"The disk is full: {address.name} cannot be written.",
-            advice="Free some disk space and try again. Stored data is safe.",
-        )
+        return disk_full(f"The disk is full: {address.name} cannot be written.")
     if state.startswith(_BUSY):
         return StoreUnavailable(
             f"The database {address.name} stayed locked by another process for too long ({reason}).",
@@ -104,8 +109,23 @@ def _translate_state(error: Exception, address: Address) -> BookwiseError | None
         )
     if state.startswith(_TOO_LARGE) or "value out of int" in reason:
         return InvalidInput("A value is too large to be stored.", advice="Shorten it.")
+    if state.startswith(_SYSTEM) and (reported := _system_cause(state, address)):
+        return reported
     is_unreachable = state.startswith(_UNREACHABLE) or _is_connection_lost(error)
     return _unreachable_error(address, reason) if is_unreachable else None
+
+
+def _system_cause(state: str, address: Address) -> BookwiseError | None:
+    """Why the operating system refused SQLite a file, found by asking for the same again."""
+    folder = Path(address.location).parent
+    if folder.exists() and free_bytes(folder) < _SPACE_MIN:
+        return disk_full(f"The disk is full: {address.name} cannot be written.")
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        return system_error(error, address.name)
+    failed = state.startswith("SQLITE_IOERR")
+    return system_error(OSError(errno.EIO, os.strerror(errno.EIO)), address.name) if failed else None
 
 
 def damage_error(address: Address) -> DamagedData:

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import Message, Receive, Scope, Send
 
 from bookwise.api.middleware.base import HttpMiddleware
-from bookwise.api.problems import INTERNAL, request_id
+from bookwise.api.problems import problem_of_exception, request_id
 
 REQUEST_ID = "X-Request-ID"
 DISCONNECTED = 499  #: logged when the client disconnects before the response starts
@@ -47,11 +47,11 @@ class RequestLog(HttpMiddleware):
 
         try:
             await self._app(scope, receive, send_with_headers)
-        except Exception:
+        except Exception as error:
             logger.exception("request.bug")
             if status:
                 raise
-            await INTERNAL.response(scope["path"])(scope, receive, send_with_headers)
+            await problem_of_exception(error).response(scope["path"])(scope, receive, send_with_headers)
         finally:
             _record(scope, status or DISCONNECTED, perf_counter() - start)
 

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 from time import perf_counter
 from typing import Any, Literal
 
@@ -20,6 +21,7 @@ from bookwise.operations.books import require_lessons
 from bookwise.ports import ModelStatus
 from bookwise.schemas.wire import Shape, examples
 from bookwise.settings import Settings
+from bookwise.wiring import App
 
 logger = logging.getLogger("bookwise.api")
 
@@ -68,6 +70,7 @@ class HealthResponse(Shape):
                 "index": HEALTHY_EXAMPLE | {"kind": "qdrant-server"},
                 "books": HEALTHY_EXAMPLE,
                 "embedder": HEALTHY_EXAMPLE,
+                "disk": HEALTHY_EXAMPLE,
             },
         }
     )
@@ -141,6 +144,8 @@ class HealthChecks:
             "books": (lambda: require_lessons(app), FRESH_SECONDS),
             "embedder": (lambda: app.embedder.embed_query("health"), FRESH_SECONDS_REMOTE if remote else FRESH_SECONDS),
         }
+        if state.settings.needs_data_folder:
+            self._checks["disk"] = (partial(_check_space, app), FRESH_SECONDS)
         self._kinds = {"index": index_kind(state.settings)}
         self._results: dict[str, tuple[Dependency, float]] = {}
         self._lock = anyio.Lock()
@@ -161,6 +166,10 @@ class HealthChecks:
             self._results[name] = (result, anyio.current_time())
             if was_ok and not result.ok:  # once: anyone may ask again and again
                 logger.error("health.failed", extra={"dependency": name, "code": result.code, "reason": reason})
+
+
+async def _check_space(app: App) -> None:
+    app.require_space()
 
 
 def index_kind(settings: Settings) -> IndexKind:

@@ -24,6 +24,10 @@ def _app(state: ServiceState) -> Any:
     return state.app
 
 
+def _records(state: ServiceState) -> Any:
+    return state.app.records
+
+
 def _runner(state: ServiceState) -> Any:
     return state.runner
 
@@ -38,11 +42,11 @@ OPERATIONS: Mapping[type[Any], Callable[[ServiceState], Any]] = {
     books.ListLessons: _app,
     books.RemoveBook: _app,
     jobs.ReadJob: _app,
-    insights.ReadInsights: _app,
-    keys.CreateKey: _app,
-    keys.ListKeys: _app,
-    keys.RevokeKey: _app,
-    keys.RotateKey: _app,
+    insights.ReadInsights: _records,
+    keys.CreateKey: _records,
+    keys.ListKeys: _records,
+    keys.RevokeKey: _records,
+    keys.RotateKey: _records,
     doctor.DiagnoseBooks: _app,
     evaluate.ValidateBook: _app,
     evaluate.CalibrateBook: _app,
