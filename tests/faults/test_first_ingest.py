@@ -1,7 +1,11 @@
-"""The first ingest into a data folder, interrupted at every step: the next one starts again and completes."""
+"""The first ingest into a data folder, interrupted at any step: the next one starts again and completes.
+
+FIRST_INGEST_FILE_KILLS=1000 kills at every access to a file; the default is a sample.
+"""
 
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,8 +24,9 @@ from tests.support.serve_process import PROGRAM, environment
 
 pytestmark = pytest.mark.slow
 
-RANDOM_KILLS = int(os.environ.get("FIRST_INGEST_KILLS", "12"))
-INTERRUPTS = int(os.environ.get("FIRST_INGEST_INTERRUPTS", "3"))
+RANDOM_KILLS = int(os.environ.get("FIRST_INGEST_KILLS", "6"))
+FILE_KILLS = int(os.environ.get("FIRST_INGEST_FILE_KILLS", "8"))
+INTERRUPTS = int(os.environ.get("FIRST_INGEST_INTERRUPTS", "2"))
 FILE_EVENTS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.listdir", "os.scandir")
 
 
@@ -33,18 +38,20 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def killed_at_file_event(report: Report, root: Path, data: Path, nth: int) -> None:
-    """Ingests, and kills itself before it touches the folder of the indexes for the n-th time."""
-    left = nth
+    """Ingests, and kills itself before it touches the folder of the indexes for the n-th time; writes how often it
+    did."""
+    seen = 0
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal left
+        nonlocal seen
         if event in FILE_EVENTS and str(arguments[0]).startswith(str(data / "index")):
-            left -= 1
-            if left == 0:
+            seen += 1
+            if seen == nth:
                 os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(hook)
     ingest_in_child(report, root, data)
+    (data.parent / "events").write_text(str(seen))
 
 
 def run(work: Callable[..., None], *arguments: object) -> int:
@@ -62,13 +69,15 @@ def completed(root: Path, data: Path) -> None:
 
 
 def test_killed_before_any_access_to_a_file_the_next_ingest_completes(root: Path, tmp_path: Path) -> None:
-    code, kills = -signal.SIGKILL, 0
-    while code:
-        data = tmp_path / f"data-{kills}"
-        code = run(killed_at_file_event, root, data, kills + 1)
+    assert run(killed_at_file_event, root, tmp_path / "whole", 0) == 0
+    events = int((tmp_path / "events").read_text())
+    assert events > 3
+    step = max(1, events // FILE_KILLS)
+    for nth in range(1, events, step):
+        data = tmp_path / f"data-{nth}"
+        assert run(killed_at_file_event, root, data, nth) == -signal.SIGKILL
         completed(root, data)
-        kills += 1
-    assert kills > 3
+        shutil.rmtree(data)
 
 
 def test_killed_at_a_random_moment_the_next_ingest_completes(root: Path, tmp_path: Path) -> None:
