@@ -13,6 +13,7 @@ import anyio.lowlevel
 import pytest
 
 from bookwise.api import sse
+from bookwise.api.session_ids import find_thread
 from bookwise.api.sse import EventStream, Frame, error_frame, frame
 from bookwise.domain.access import ApiKey
 from bookwise.domain.errors import StoreUnavailable
@@ -217,7 +218,7 @@ async def test_a_secret_that_stops_working_ends_its_open_stream_with_an_error(
         else:
             assert [event.name for event in seen.events][-2:] == ["content", "error"]
             assert (last["status"], last["code"]) == (401, "unauthenticated")
-            (message,) = (await opened.service.app.threads.thread(last["session_id"], owner=key.id)).messages[1:]
+            (message,) = (await find_thread(opened.service.app.threads, last["session_id"], key.id)).messages[1:]
             assert (message.content, message.complete) == (TRUE, False)
         assert not opened.app.state.rate_limits._streams
 

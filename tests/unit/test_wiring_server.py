@@ -79,7 +79,7 @@ async def test_the_index_is_on_the_server_and_the_folder_stays_locked(beside_sql
         with pytest.raises(DataFolderBusy):
             async with open_app(beside_sqlite):
                 pass
-    assert sorted(os.listdir(beside_sqlite.data_dir)) == ["bookwise.db", "lock"]
+    assert sorted(os.listdir(beside_sqlite.data_dir)) == ["bookwise.db", "lock", "seal.json"]
     async with open_search(beside_sqlite) as kit:
         assert (await kit.catalog.live("book")).revisions
 

@@ -83,6 +83,8 @@ def _write(folder: Path, previous: Seal) -> None:
             name = path.relative_to(folder).as_posix()
             known = previous.files.get(name) if is_same else None
             files[name] = SealedFile(*_stat(path), known.digest if known else _digest(path))
+    if not files and not previous.changed:
+        return  # nothing to compare
     content = json.dumps({"files": files, "changed": sorted(previous.changed)})
     new = folder / f"{SEAL_FILE}.new"
     new.write_text(f"{_text_digest(content)}\n{content}", encoding="utf-8")

@@ -4,8 +4,8 @@ import hashlib
 import logging
 from collections.abc import Sequence
 from datetime import datetime
+from functools import lru_cache
 from operator import itemgetter
-from struct import Struct
 from typing import Any
 from zlib import crc32
 
@@ -35,6 +35,9 @@ CHECKSUM = "checksum"  #: of the other fields; chunks of earlier releases have n
 VECTOR_CHECKSUM = "vector_checksum"
 
 Payload = dict[str, Any]
+
+_GOLDEN = 0.6180339887498949  #: spreads the weights evenly
+_VECTOR_TOLERANCE = 20  #: millionths; single precision loses less than two
 
 #: The fields in the order in which the checksum reads them. A stored checksum is valid only for exactly these.
 _CHECKED_FIELDS = (
@@ -137,8 +140,19 @@ def _checksum(payload: Payload) -> int:
 
 
 def vector_checksum(vector: Sequence[float]) -> int:
-    """CRC-32 of the numbers as they are stored, in single precision."""
-    return crc32(Struct(f"<{len(vector)}f").pack(*vector))
+    """A weighted sum of the numbers, in millionths. Engines scale a vector to length one again, which changes its last
+    digits, so a checksum of the bits would not hold."""
+    return round(1e6 * sum(number * weight for number, weight in zip(vector, _weights(len(vector)), strict=True)))
+
+
+def is_same_vector(vector: Sequence[float], checksum: int) -> bool:
+    return abs(vector_checksum(vector) - checksum) <= _VECTOR_TOLERANCE
+
+
+@lru_cache
+def _weights(count: int) -> tuple[float, ...]:
+    """Between one and two, all different: two numbers that change places change the sum."""
+    return tuple(1 + (number * _GOLDEN) % 1 for number in range(count))
 
 
 def _to_chunk(payload: Payload) -> Chunk:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from bookwise.adapters.qdrant.schema import DENSE, VECTOR_CHECKSUM, WORDS, to_chunk, vector_checksum
+from bookwise.adapters.qdrant.schema import DENSE, VECTOR_CHECKSUM, WORDS, is_same_vector, to_chunk
 from bookwise.adapters.qdrant.terms import TermEncoder
 from bookwise.domain.books import Chunk
 
@@ -22,8 +22,8 @@ def _sound_chunk(record: Any, encoder: TermEncoder) -> Chunk | None:
     if chunk is None or not {DENSE, WORDS} <= (record.vector or {}).keys():
         return None
     dense, words = record.vector[DENSE], record.vector[WORDS]
-    checksum = vector_checksum(dense)
-    has_vector = record.payload.get(VECTOR_CHECKSUM, checksum) == checksum  # earlier releases stored none
+    checksum = record.payload.get(VECTOR_CHECKSUM)  # earlier releases stored none
+    has_vector = checksum is None or is_same_vector(dense, checksum)
     return chunk if has_vector and _has_words(chunk, words, encoder) else None
 
 
