@@ -23,5 +23,5 @@ class CommandLine:
         return code
 
     def json(self, *arguments: str, ends_with: int = 0) -> Any:
-        assert self(*arguments, "--json") == ends_with, self.err
+        assert self(*arguments, "--json") == ends_with, self.err or self.out
         return json.loads(self.out)

@@ -18,9 +18,8 @@ from bookwise.adapters.qdrant.collections import IDENTITY_FILE
 SEAL_FILE = "seal.json"
 DATABASE_FILE = "bookwise.db"
 INDEX_FOLDER = "index"
-REWRITTEN = frozenset(
-    {"tracker_journal.dat", "edge_config.json"}
-)  #: the engine rewrites them whenever it opens an index
+#: The engine may rewrite these when it opens an index. Damage to them shows in the chunks.
+REWRITTEN = frozenset({"tracker_journal.dat", "edge_config.json", "mutable_id_tracker.versions"})
 BLOCK_BYTES = 64 * 1024
 
 
@@ -98,10 +97,17 @@ def _read(folder: Path) -> Seal:
         if digest != _text_digest(content):
             return Seal({})
         stored = json.loads(content)
-        files = {name: SealedFile(*file) for name, file in stored["files"].items()}
-        return Seal(files, frozenset(stored["changed"]))
+        files = {name: SealedFile(*file) for name, file in stored["files"].items() if not _is_deleted(folder, name)}
+        return Seal(files, frozenset(name for name in stored["changed"] if not _is_deleted(folder, name)))
     except (OSError, ValueError):
         return Seal({})
+
+
+def _is_deleted(folder: Path, name: str) -> bool:
+    """Whether the whole index of this file is gone, as after a move to a server. A book without an index is noticed
+    elsewhere."""
+    parts = Path(name).parts
+    return parts[0] == INDEX_FOLDER and not (folder / INDEX_FOLDER / parts[1]).exists()
 
 
 class _SealedUnit(NamedTuple):

@@ -22,7 +22,7 @@ def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Repair the problems found.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Compare source, catalog and index of each book, and check the data.
+    """Compare source, catalog and index of each book; check the data.
 
     Exits with 1 when there is a problem that was not repaired.
     """
