@@ -106,7 +106,6 @@ def test_no_other_user_can_read_a_new_folder_or_what_is_written_to_it(tmp_path: 
     assert modes(folder) == {
         ".": "0o700",
         "lock": "0o600",
-        "seal.json": "0o600",
         "index": "0o700",
         "index/file": "0o600",
     }
