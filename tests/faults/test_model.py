@@ -188,10 +188,10 @@ class Drip:
         return dripping(self._drops(), pause=0.01)
 
     async def over(self) -> None:
-        with anyio.fail_after(5):
+        with anyio.fail_after(30):
             while not self.ended:
                 gc.collect()  # the server's generator ends when nothing holds it any more
-                await anyio.sleep(0.01)
+                await anyio.sleep(0.1)  # collecting takes a while in a process of many tests
 
     def _drops(self) -> Iterator[object]:
         try:

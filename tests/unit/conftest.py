@@ -9,7 +9,6 @@ import pytest
 @pytest.fixture
 def without_collector() -> Iterator[None]:
     """For tests of what a text costs: collecting would add what all the tests before have left in memory."""
-    gc.collect()
     gc.disable()
     yield
     gc.enable()
