@@ -17,6 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, replace
 from functools import partial
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -137,11 +138,12 @@ def lessons(material: Material, book: int, count: int) -> Iterator[tuple[list[Ch
 def _chunk(material: Material, book: int, lesson: int, index: int, pick: Any) -> Chunk:
     """The words of two real chunks."""
     one, other = (material.chunks[number] for number in pick[:2])
-    half = len(one.text) // 2
+    text = f"{one.text[: len(one.text) // 2]} {other.text[len(other.text) // 2 :]}"
     return replace(
         one,
         id=f"{book}-{lesson}-{index}",
-        text=f"{one.text[:half]} {other.text[len(other.text) // 2 :]}",
+        text=text,
+        content_hash=sha256(text.encode()).hexdigest(),
         locator=replace(one.locator, book_id=f"book-{book}"),
         lesson_id=f"lesson-{book}-{lesson}",
         revision=f"revision-{book}-{lesson}",
