@@ -14,7 +14,7 @@ from tests.support.small_books import LESSONS
 from bookwise.cli.main import run
 
 OK, SOME_FAILED, USAGE, NOT_FOUND, CONFLICT, UNAVAILABLE, MISCONFIGURED = range(7)
-NOBODY = "00000000-0000-4000-8000-000000000000"
+UNUSED_ID = "00000000-0000-4000-8000-000000000000"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,12 @@ CASES = (
     Case(OK, "lesson topics.md"),
     Case(OK, "lesson topics.md --json"),
     Case(NOT_FOUND, "lesson absent.md"),
-    Case(NOT_FOUND, f"lesson {NOBODY}"),
-    Case(NOT_FOUND, f"context {NOBODY} --json"),
+    Case(NOT_FOUND, f"lesson {UNUSED_ID}"),
+    Case(NOT_FOUND, f"context {UNUSED_ID} --json"),
     Case(NOT_FOUND, "context nonsense"),
-    Case(USAGE, f"context {NOBODY} --before 11"),
+    Case(USAGE, f"context {UNUSED_ID} --before 11"),
     Case(OK, "chat"),
-    Case(NOT_FOUND, f"chat --resume {NOBODY}"),
+    Case(NOT_FOUND, f"chat --resume {UNUSED_ID}"),
     Case(OK, "insights --json"),
     Case(USAGE, "insights --days 91"),
     Case(OK, "doctor"),
@@ -101,9 +101,9 @@ CASES = (
     Case(USAGE, "keys create reader --rate 0"),
     Case(USAGE, "keys create reader --role king"),
     Case(USAGE, "keys create reader --origin nonsense"),
-    Case(NOT_FOUND, f"keys revoke {NOBODY} --json"),
-    Case(NOT_FOUND, f"keys rotate {NOBODY}"),
-    Case(USAGE, f"keys rotate {NOBODY} --grace soon"),
+    Case(NOT_FOUND, f"keys revoke {UNUSED_ID} --json"),
+    Case(NOT_FOUND, f"keys rotate {UNUSED_ID}"),
+    Case(USAGE, f"keys rotate {UNUSED_ID} --grace soon"),
     Case(OK, "keys list --json"),
     Case(USAGE, "validate --min 2"),
     Case(NOT_FOUND, "validate --questions ABSENT"),

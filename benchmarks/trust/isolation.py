@@ -202,11 +202,11 @@ def shown(response: httpx2.Response, position: Position, names: Names) -> tuple[
 
 
 async def judged(site: Site, position: Position, identity: Identity) -> list[str]:
-    """What is wrong with the responses to this identity, for an id of somebody else and for one of nobody."""
+    """What is wrong with the responses to this identity, for an id that another owner uses and for an unused one."""
     owners = await site.foreign(position)
     foreign = await site.send(position, owners, identity)
-    nobodys = site.absent(position)
-    absent = await site.send(position, nobodys, identity)
+    unused = site.absent(position)
+    absent = await site.send(position, unused, identity)
     where = f"{identity.name}: {position}"
     expected = identity.must_get(position)
     bad = [f"leak: {where}"] if leaks(foreign, position, identity, owners) else []
@@ -214,7 +214,7 @@ async def judged(site: Site, position: Position, identity: Identity) -> list[str
         return bad
     if expected is not None and position.path != "/mcp" and foreign.status_code != expected:
         bad.append(f"{foreign.status_code} instead of {expected}: {where}")
-    if shown(foreign, position, owners) != shown(absent, position, nobodys):
+    if shown(foreign, position, owners) != shown(absent, position, unused):
         bad.append(f"difference: {where}: {foreign.status_code} {absent.status_code} {foreign.text[:120]}")
     return bad
 
@@ -299,7 +299,7 @@ FIGURE = Figure(
     number=9,
     name="isolation",
     counts="requests: every route and place of an id × no key, wrong key, revoked key, reader of another book, another "
-    "reader of the book, admin, admin of another book × ids of somebody else and of nobody; bad: a leak, or a "
+    "reader of the book, admin, admin of another book × ids that another owner uses and unused ids; bad: a leak, or a "
     "difference between the two",
     cases=SMALLEST,
     control="every key may see every book",

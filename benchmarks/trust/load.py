@@ -36,7 +36,7 @@ USEFUL_SECONDS = 8.0  #: a reader who waits longer has left
 class Answers:
     """What came back while the questions came in."""
 
-    until: float  #: later answers do not count: by then nobody asks any more
+    until: float  #: later answers do not count: by then the reader has left
     useful: int = 0
     refused: int = 0
     bad: list[str] = field(default_factory=list)

@@ -24,7 +24,7 @@ EXAMPLES = 8
 
 
 def raising(app: App) -> App:
-    """The control: a store raises an error that nobody expects."""
+    """The control: a store raises an unexpected error."""
     return replace(app, journal=_Raising(app.journal))  # type: ignore[arg-type]
 
 

@@ -96,7 +96,7 @@ ASK = """message => {
 
 @dataclass
 class Listener:
-    """Counts who comes: nobody should."""
+    """Counts visits; there should be none."""
 
     visits: list[str] = field(default_factory=list)
 

@@ -127,7 +127,7 @@ async def test_twenty_triggers_at_once_with_one_key_begin_one_job(opened: Opened
         for _ in range(20):
             senders.start_soon(trigger)
     with anyio.fail_after(30):
-        while opened.service.runner.is_busy:  # noqa: ASYNC110 - it tells nobody when it is done
+        while opened.service.runner.is_busy:  # noqa: ASYNC110 - it sends no event when it is done
             await anyio.sleep(0.01)
     again = await post(opened, "/ingestion/trigger", asked)
     (job, known) = await app.jobs.jobs()

@@ -56,7 +56,7 @@ async def with_endless_model(
 async def hung_up_on(model: Server, *, within: float) -> None:
     """Waits until nobody listens to the model any more."""
     with anyio.fail_after(within):
-        while model._at_once:  # noqa: ASYNC110 - it tells nobody when it is left alone
+        while model._at_once:  # noqa: ASYNC110 - it sends no event when it is left alone
             await anyio.sleep(0.01)
 
 

@@ -97,7 +97,7 @@ async def test_the_first_key_closes_both_services(tmp_path: Path, url: str) -> N
         created = anyio.current_time()
         await one.service.keys.create("the first", "reader")
         with anyio.fail_after(10):
-            while two.service.open_to_anyone or one.service.open_to_anyone:  # noqa: ASYNC110 - it tells nobody
+            while two.service.open_to_anyone or one.service.open_to_anyone:  # noqa: ASYNC110 - it sends no event
                 await anyio.sleep(0.01)
         assert anyio.current_time() - created < 2
         assert [(await service.client.get("/books")).status_code for service in (one, two)] == [401, 401]

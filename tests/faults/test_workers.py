@@ -1,4 +1,4 @@
-"""Workers that are killed, stopped, stuck or told to stop: the job ends, and readers see every lesson old or new."""
+"""Workers that are killed, stopped, stuck or asked to stop: the job ends, and readers see every lesson old or new."""
 
 import os
 import signal
@@ -105,7 +105,7 @@ async def test_a_worker_that_was_stopped_too_long_commits_nothing(servers: Share
 
 async def until_stopped(worker: WorkerProcess) -> None:
     with anyio.fail_after(120):
-        while not worker.is_stopped:  # noqa: ASYNC110 - the kernel tells nobody
+        while not worker.is_stopped:  # noqa: ASYNC110 - the kernel sends no event
             await anyio.sleep(0.05)
 
 

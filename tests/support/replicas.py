@@ -77,7 +77,7 @@ class Replicas:
                 await self.services[number].kill()
                 self.killed.append(f"service {number}")
             with anyio.move_on_after(30):
-                while worker.newest_pid in (None, pid):  # noqa: ASYNC110 - a file tells nobody that it has grown
+                while worker.newest_pid in (None, pid):  # noqa: ASYNC110 - a file sends no event when it grows
                     await anyio.sleep(0.05)
             reported = len(worker.reports())
             with anyio.move_on_after(IDLE_SECONDS):

@@ -253,7 +253,7 @@ async def test_after_a_restart_of_the_server_the_next_call_works(mode: str) -> N
                 for number in range(5):
                     tasks.start_soon(add_fact, database, f"after {number}")
             server.stop(mode)
-            server.start()  # nobody noticed that it was away
+            server.start()  # no one noticed that it was away
             await add_fact(database, "at once")
             assert await ask(database, "SELECT count(*) FROM facts") == 11
 

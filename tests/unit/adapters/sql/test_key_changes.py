@@ -92,10 +92,10 @@ async def test_a_listener_that_is_cut_off_listens_again_and_misses_nothing(
         keys = SqlKeys(there)
         await noticed()
         await ask(there, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'LISTEN%'")
-        await keys.create("while nobody listened", "reader")
+        await keys.create("while no process listened", "reader")
         await noticed()
         with anyio.fail_after(10):
-            while await ask(there, LISTENERS) == 0:  # noqa: ASYNC110 - the server tells nobody
+            while await ask(there, LISTENERS) == 0:  # noqa: ASYNC110 - the server sends no event
                 await anyio.sleep(0.01)
         await keys.create("later", "reader")
         await noticed()

@@ -86,7 +86,7 @@ async def test_the_streams_of_a_process_that_died_are_freed(url: str) -> None:
                 async with limits.stream(CALLER):
                     pass
             with anyio.fail_after(20):
-                while not await _can_open(limits):  # noqa: ASYNC110 - a lease tells nobody when it ends
+                while not await _can_open(limits):  # noqa: ASYNC110 - a lease sends no event when it ends
                     await anyio.sleep(0.05)
 
 
@@ -187,5 +187,5 @@ async def _open(limits: SqlRateLimits, caller: Caller) -> None:
 async def _until_somebody_waits(database: Database) -> None:
     waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     with anyio.fail_after(10):
-        while not await ask(database, waiting):  # noqa: ASYNC110 - the server tells nobody
+        while not await ask(database, waiting):  # noqa: ASYNC110 - the server sends no event
             await anyio.sleep(0.01)
