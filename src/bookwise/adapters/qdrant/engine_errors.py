@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,22 +24,18 @@ _LOCKED = "WouldBlock"
 _NEWER = re.compile(r"Data version \S+ is newer than application version")
 
 
-@contextmanager
-def opening_errors(folder: Path) -> Iterator[None]:
+def opening_errors(folder: Path) -> AbstractContextManager[None]:
     """Turns errors while opening the index in `folder` into the error that says what to do."""
-    try:
-        yield
-    except BookwiseError:
-        raise
-    except BaseException as error:
-        if not _is_engine_error(error):
-            raise
-        raise _opening_error(error, folder) from error
+    return _translating(partial(_opening_error, folder=folder))
+
+
+def engine_errors() -> AbstractContextManager[None]:
+    """Turns errors of an open engine into `IndexUnavailable`, or into what the operating system reported."""
+    return _translating(_operation_error)
 
 
 @contextmanager
-def engine_errors() -> Iterator[None]:
-    """Turns errors of an open engine into `IndexUnavailable`, or into what the operating system reported."""
+def _translating(translate: Callable[[BaseException], BookwiseError]) -> Iterator[None]:
     try:
         yield
     except BookwiseError:
@@ -46,10 +43,14 @@ def engine_errors() -> Iterator[None]:
     except BaseException as error:
         if not _is_engine_error(error):
             raise
-        raise system_error(error, "the index") or IndexUnavailable(
-            f"The index rejected the operation: {error}",
-            advice="Run `bookwise doctor` to compare the index with the book.",
-        ) from error
+        raise translate(error) from error
+
+
+def _operation_error(error: BaseException) -> BookwiseError:
+    return system_error(error, "the index") or IndexUnavailable(
+        f"The index rejected the operation: {error}",
+        advice="Run `bookwise doctor` to compare the index with the book.",
+    )
 
 
 def _opening_error(error: BaseException, folder: Path) -> BookwiseError:
