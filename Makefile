@@ -3,8 +3,12 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+MODEL_STAMP := $(VENV)/.model-installed
+MODEL_SOURCES := $(shell find packages/minilm -type f -not -path '*/build/*' -not -path '*/__pycache__/*')
 UV_VERSION := 0.13.7
 UV := .tools/uv-$(UV_VERSION)/bin/uv
+LOCK := $(UV) pip compile pyproject.toml --excludes lock-excludes.txt --generate-hashes --universal \
+	--no-annotate --no-header --no-emit-index-url --quiet
 # Four workers keep two cores busy: many tests wait for a process, a timeout or a kill.
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
@@ -12,12 +16,12 @@ PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test live check lint types style browser serve scale trust bench docs lock clean
+.PHONY: help setup dist demo test live check lint types style browser pooler serve scale trust bench docs lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-setup: $(STAMP) ## Install everything from the committed lock; leaves .venv/bin/bookwise
+setup: $(STAMP) $(MODEL_STAMP) ## Install everything from the committed lock; leaves .venv/bin/bookwise
 
 $(STAMP): requirements.lock pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -27,11 +31,21 @@ $(STAMP): requirements.lock pyproject.toml
 	@$(BIN)/python -m compileall -q src/bookwise  # a cold start should not compile
 	@touch $@
 
-lock: ## Resolve the dependencies again into requirements.lock (hashes, no addresses)
+$(MODEL_STAMP): $(MODEL_SOURCES) | $(STAMP)
+	@echo "Building the embedding model (first time only) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation ./packages/minilm
+	@touch $@
+
+dist: setup ## Build the wheels of bookwise and bookwise-minilm, and the sdist of bookwise, into dist/
+	@rm -rf dist
+	@$(BIN)/python -m hatchling build --directory $(CURDIR)/dist
+	@cd packages/minilm && $(CURDIR)/$(BIN)/python -m hatchling build --target wheel --directory $(CURDIR)/dist
+
+lock: ## Resolve the dependencies again into both lock files (hashes, no addresses)
 	@test -x $(UV) || ($(PYTHON) -m venv .tools/uv-$(UV_VERSION) \
 		&& .tools/uv-$(UV_VERSION)/bin/python -m pip install --quiet uv==$(UV_VERSION))
-	$(UV) pip compile pyproject.toml --all-extras --generate-hashes --universal \
-		--no-annotate --no-header --no-emit-index-url --quiet -o requirements.lock
+	$(LOCK) --all-extras -o requirements.lock
+	$(LOCK) --extra agent --extra postgres --extra qdrant --extra telemetry -o deploy/requirements.lock
 
 demo: setup ## Ingest the sample book, ask it and search it, in a throw-away data folder
 	@BIN=$(BIN) sh examples/demo.sh
@@ -50,15 +64,22 @@ style:
 	@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
 	@$(BIN)/python -m docs.reference --check
 
-# Chromium comes from Debian where this may be done; without it the browser tests are left out, with a message.
+# Programs that the tests need come from Debian where this may be done. Without one, its tests are left out, with a message.
 browser:
-	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-		&& echo "Installing Chromium for the browser tests (first time only) ..." \
-		&& apt-get update -qq >/dev/null 2>&1 \
-		&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } \
-		|| echo "There is no Chromium: the browser tests are left out."
+	@$(call debian,chromium,the browser tests)
 
-test: setup lint browser ## Everything: every backend, real processes, real kills
+pooler:
+	@PATH="$$PATH:/usr/sbin"; $(call debian,pgbouncer,the tests through a connection pooler)
+
+define debian
+command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+	&& echo "Installing $(1) for $(2) (first time only) ..." \
+	&& apt-get update -qq >/dev/null 2>&1 \
+	&& DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1) >/dev/null 2>&1; } \
+	|| echo "There is no $(1): $(2) are left out."
+endef
+
+test: setup lint browser pooler ## Everything: every backend, real processes, real kills
 	@$(PYTEST)
 
 live: setup ## The index on a real Qdrant server: make live QDRANT_URL=http://localhost:6333 [QDRANT_API_KEY=...]
@@ -74,8 +95,8 @@ scale: setup ## How search, memory and start grow with books and chunks (minutes
 	@env -u QDRANT_URL -u QDRANT_API_KEY $(BIN)/python -m benchmarks.scale \
 		--qdrant-url "$(QDRANT_URL)" --qdrant-api-key "$(QDRANT_API_KEY)"
 
-trust: setup ## The twelve figures of docs/trust.md: kills, faults, load, attacks, each with a control (at most 45 minutes)
-	@$(BIN)/python -m benchmarks.trust
+trust: setup ## The twelve figures of docs/trust.md: kills, faults, load, attacks, each with a control (at most 45 minutes; PAGE=docs/trust.md writes the table)
+	@$(BIN)/python -m benchmarks.trust $(if $(PAGE),--write $(PAGE))
 
 bench: setup ## Ratios against the bare floor, and the quality of search and answers (needs a quiet machine; see docs/benchmarks.md)
 	@$(BIN)/python -m benchmarks.chunking
@@ -94,4 +115,4 @@ docs: setup ## Write the reference pages again from the code
 	@$(BIN)/python -m docs.reference
 
 clean: ## Remove what the targets made
-	rm -rf $(VENV) .tools .bookwise .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist packages/minilm/build .tools .bookwise .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

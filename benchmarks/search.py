@@ -161,17 +161,16 @@ async def warm(count: int) -> None:
 
 def cold() -> None:
     """Complete processes, alternately."""
-    from bookwise.adapters.embedders.minilm import FINGERPRINT, built_graph, model_folder
+    from bookwise.adapters.embedders.minilm import FINGERPRINT, graph_file, tokenizer_file
 
     settings = load_settings()
-    weights = model_folder(settings.model_dir)
-    graph = built_graph(weights, settings.cache_folder)
+    graph, tokenizer = graph_file(settings.model_dir, settings.cache_folder), tokenizer_file(settings.model_dir)
     with tempfile.TemporaryDirectory() as scratch:
         data = Path(scratch)
         program = [str(Path(sys.executable).parent / "bookwise"), "--data-dir", str(data)]
         subprocess.run([*program, "ingest", str(SAMPLE)], check=True, capture_output=True)
         index = index_folder(replace(settings, data_dir=data), FINGERPRINT)
-        bare = [sys.executable, "-c", BARE_SCRIPT, str(graph), str(weights / "tokenizer.json"), str(index)]
+        bare = [sys.executable, "-c", BARE_SCRIPT, str(graph), str(tokenizer), str(index)]
         ours = [*program, "search", "What is a node?"]
         times: dict[str, list[float]] = {"bare": [], "ours": []}
         for _ in range(COLD_RUNS):

@@ -30,7 +30,7 @@ from typing import Any, Literal, TypeAlias
 
 import anyio
 
-from bookwise.adapters.seal import BLOCK_BYTES
+from bookwise.adapters.sparse_files import BLOCK_BYTES
 from bookwise.domain.errors import BookwiseError
 from bookwise.domain.search import Filter, SearchQuery
 from bookwise.domain.threads import ThreadMessage

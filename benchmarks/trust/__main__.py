@@ -1,6 +1,7 @@
 """The twelve figures of trust: counts and ratios, each with its smallest sample and a control that must turn red.
 
-python -m benchmarks.trust [--only 1 9] [--share 0.1] [--write docs/trust.md]
+python -m benchmarks.trust [--only 1 9] [--share 0.1]
+python -m benchmarks.trust --write docs/trust.md
 
 `--share` measures a part of each sample, to try a change; nothing counts as passed then.
 """
@@ -14,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.trust.figure import Figure, Measured
 from benchmarks.trust.figures import FIGURES
-from benchmarks.trust.report import Line, table, write_table
+from benchmarks.trust.report import Line, occasion, table, write_table
 
 
 def measured(figure: Figure, cases: int, *, broken: bool) -> Measured | None:
@@ -43,6 +44,9 @@ def main() -> None:
     parser.add_argument("--share", type=float, default=1.0, help="part of each sample")
     parser.add_argument("--write", type=Path, help="put the table into this page")
     options = parser.parse_args()
+    if options.write and (options.only or options.share != 1):
+        parser.error("--write needs all figures and whole samples: leave out --only and --share")
+    heading = occasion()
     chosen = [figure for figure in FIGURES if not options.only or figure.number in options.only]
     lines: list[Line] = []
     for figure in chosen:
@@ -50,10 +54,9 @@ def main() -> None:
         print(lines[-1], flush=True)
         for example in lines[-1].examples:
             print(f"    {example}", flush=True)
+    print(f"\n{heading}\n\n{table(lines)}")
     if options.write:
-        write_table(options.write, lines)
-    else:
-        print(table(lines))
+        write_table(options.write, lines, heading)
     sys.exit(0 if all(each.is_proven for each in lines) else 1)
 
 

@@ -47,7 +47,7 @@ CASES = (
     Case(NOT_FOUND, "insights"),
     Case(USAGE, "ingest"),
     Case(NOT_FOUND, "ingest ABSENT"),
-    Case(NOT_FOUND, "ingest BOOK/topics.md"),
+    Case(NOT_FOUND, "ingest BOOK/absent.md"),
     Case(USAGE, "ingest BOOK --mode sideways"),
     Case(USAGE, "ingest BOOK --book ../outside"),
     Case(USAGE, "ingest ftp://book.example/"),

@@ -49,6 +49,20 @@ def no_refusals() -> None:
     load_limit.AT_ONCE = 1_000_000
 
 
+def no_room() -> None:
+    """All slots are taken, so every question that may not wait is refused."""
+    from bookwise.api.load_limit import LoadLimit
+
+    create = LoadLimit.__init__
+
+    def create_full(self: Any, *args: Any, **options: Any) -> None:
+        create(self, *args, **options)
+        while self._slots.available_tokens:
+            self._slots.acquire_on_behalf_of_nowait(object())
+
+    LoadLimit.__init__ = create_full  # type: ignore[method-assign]
+
+
 def blind_access() -> None:
     """Every key may see every book."""
     from bookwise.domain.access import Caller
@@ -57,15 +71,13 @@ def blind_access() -> None:
 
 
 def raw_html() -> None:
-    """The chat page takes text for HTML, and its policy allows everything."""
+    """HTML in texts stays HTML and is not sanitized, and the policy of the page allows everything."""
+    from bookwise.api.rendering import markdown
     from bookwise.api.routes import page
 
-    read, safe = page._file, b"element.append(...children);"
-    unsafe = (
-        b"for (const c of children) c instanceof Node ? element.append(c) : element.insertAdjacentHTML('beforeend', c);"
-    )
-    page._file = lambda name: read(name).replace(safe, unsafe)  # type: ignore[assignment]
-    page.POLICY = "default-src * data: 'unsafe-inline' 'unsafe-eval'"
+    markdown._PARSER.options["html"] = True
+    markdown.sanitize = lambda html: html
+    page.OWN["Content-Security-Policy"] = "default-src * data: 'unsafe-inline' 'unsafe-eval'"
 
 
 CONTROLS: dict[str, Callable[[], None]] = {
@@ -74,6 +86,7 @@ CONTROLS: dict[str, Callable[[], None]] = {
     "no-breaker": no_breaker,
     "deaf-streams": deaf_streams,
     "no-refusals": no_refusals,
+    "no-room": no_room,
     "blind-access": blind_access,
     "raw-html": raw_html,
 }

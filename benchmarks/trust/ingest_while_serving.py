@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import math
 import shutil
 import time
 from collections.abc import Iterator, Sequence
@@ -9,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import anyio
@@ -136,6 +138,15 @@ async def alternate(readers: Readers, author: Author, cases: int) -> tuple[list[
     return alone, beside
 
 
+def at_any_moment(seconds: Sequence[float], interval: float) -> list[float]:
+    """The waits of readers who come at any moment, one per interval.
+
+    A reader who waits sends no other query, so a service that stands still for a second would count as one slow query
+    among hundreds of fast ones. This adds the queries that would have come meanwhile.
+    """
+    return [wait - passed * interval for wait in seconds for passed in range(math.ceil(wait / interval))]
+
+
 async def measure(cases: int, broken: bool) -> Measured:
     with temporary_folder() as folder:
         root, data = folder / "book", folder / "data"
@@ -148,18 +159,27 @@ async def measure(cases: int, broken: bool) -> Measured:
             await readers.query(WARM_UP)
             alone, beside = await alternate(readers, author, cases)
     readers.failed += [f"job: {job}" for job in author.jobs if job["status"] != "completed"]
-    slower = Ratio(name="p95 ratio", value=p95(beside) / p95(alone), at_most=SLOWER_MAX)
+    usual = median(alone)
+    waits = p95(at_any_moment(alone, usual)), p95(at_any_moment(beside, usual))
     return Measured(
-        cases=len(beside), bad=len(readers.failed), ratios=(slower,), examples=tuple(readers.failed[:EXAMPLES])
+        cases=len(beside),
+        bad=len(readers.failed),
+        ratios=(Ratio(name="p95 ratio", value=waits[1] / waits[0], at_most=SLOWER_MAX),),
+        examples=(
+            f"p95 {waits[0] * 1e3:.1f} ms alone, {waits[1] * 1e3:.1f} ms during an ingest, "
+            f"{len(author.jobs)} ingests, longest wait {max(beside) * 1e3:.0f} ms",
+            *readers.failed[:EXAMPLES],
+        ),
     )
 
 
 FIGURE = Figure(
     number=3,
     name="ingest while serving",
-    counts="searches during ingests that embed the whole sample book; bad: one that fails or misses its lesson",
+    counts="searches during ingests that embed the whole sample book; bad: one that fails or misses its lesson. "
+    "The ratio compares the waits of readers who come at any moment with those without an ingest",
     cases=2_000,
     control="embedding a batch blocks the event loop",
-    control_cases=60,
+    control_cases=400,  # fewer are over before the first batch is embedded
     measure=measure,
 )

@@ -128,14 +128,16 @@ class _LateThreads:
             await self._unstored[thread_id]
         return await self._threads.begin(thread_id, *args, **options)
 
-    async def finish(self, thread_id: str, answer: ThreadMessage, *, owner: str = "") -> Thread:
+    async def finish(
+        self, thread_id: str, answer: ThreadMessage, *, owner: str = "", position: int | None = None
+    ) -> Thread:
         thread: Thread = await self._threads.thread(thread_id, owner=owner)
-        self._unstored[thread_id] = asyncio.create_task(self._later(thread_id, answer, owner))
+        self._unstored[thread_id] = asyncio.create_task(self._later(thread_id, answer, owner, position))
         return thread
 
-    async def _later(self, thread_id: str, answer: ThreadMessage, owner: str) -> Thread:
+    async def _later(self, thread_id: str, answer: ThreadMessage, owner: str, position: int | None) -> Thread:
         await anyio.sleep(1)
-        thread: Thread = await self._threads.finish(thread_id, answer, owner=owner)
+        thread: Thread = await self._threads.finish(thread_id, answer, owner=owner, position=position)
         return thread
 
 

@@ -1,5 +1,6 @@
 """The table of the figures, on a terminal and in the documentation."""
 
+import os
 import re
 import subprocess
 from collections.abc import Sequence
@@ -43,6 +44,8 @@ class Line:
 
     @property
     def control_result(self) -> str:
+        if self.control is None:
+            return "the measurement failed"
         return "red" if has_turned_red(self.control) else "STAYED GREEN"
 
     def __str__(self) -> str:
@@ -62,10 +65,22 @@ def table(lines: Sequence[Line]) -> str:
     return "\n".join(["| | figure | verdict | bad, of cases | control |", "|---|---|---|---|---|", *rows])
 
 
-def write_table(page: Path, lines: Sequence[Line]) -> None:
-    """Puts the table between the marks of the page, with the date and the commit."""
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True).stdout
-    text = f"{BEGIN}\nMeasured on {datetime.now(UTC):%Y-%m-%d} at commit `{commit.strip()}`.\n\n{table(lines)}\n{END}"
+def occasion() -> str:
+    """When and on what a run measures, for the line above its table. Taken when the run begins."""
+    changed = " with local changes" if _git("status", "--porcelain", "--untracked-files=no") else ""
+    return (
+        f"Measured on {datetime.now(UTC):%Y-%m-%d} at commit `{_git('rev-parse', '--short', 'HEAD')}`{changed}, "
+        f"on {os.cpu_count()} cores with a load average of {os.getloadavg()[0]:.1f} at the start."
+    )
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def write_table(page: Path, lines: Sequence[Line], heading: str) -> None:
+    """Puts the table between the marks of the page, below the heading."""
+    text = f"{BEGIN}\n{heading}\n\n{table(lines)}\n{END}"
     before = page.read_text(encoding="utf-8")
     after, count = re.subn(f"{re.escape(BEGIN)}.*{re.escape(END)}", lambda _: text, before, flags=re.DOTALL)
     if count != 1:

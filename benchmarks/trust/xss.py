@@ -74,23 +74,34 @@ VECTORS = (
 EFFECTS = ("window.pwned=N", "window.pwned=N;fetch('URL')", "window.pwned=N;new Image().src='URL'")
 PAYLOADS = len(VECTORS) * len(EFFECTS)
 
-#: The elements that the chat itself makes; no other may appear among messages, and none with a handler.
+#: The elements that the chat and its server make; no other may appear in the page, and none with a handler.
 SCAN = """() => {
-  const known = new Set("DIV ARTICLE P STRONG EM CODE PRE UL OL LI Q A BUTTON MARK SPAN TABLE TR TH TD".split(" "));
+  const known = new Set(("HTML HEAD META TITLE LINK SCRIPT BODY MAIN NOSCRIPT DIV SECTION ARTICLE ASIDE HEADER NAV " +
+    "FORM FIELDSET LEGEND LABEL INPUT TEXTAREA SELECT OPTION BUTTON SVG PATH DETAILS SUMMARY H1 H2 H3 H4 H5 H6 P " +
+    "BR HR STRONG EM S CODE PRE BLOCKQUOTE UL OL LI A MARK SUP SPAN TABLE THEAD TBODY TR TH TD " +
+    "MATH MROW MI MO MN MTEXT MSUP MSUB MFRAC MSQRT").split(" "));
   const bad = window.pwned === undefined ? [] : ["script " + window.pwned + " ran"];
-  const chat = document.querySelector("bookwise-chat");
-  for (const element of chat.log.querySelectorAll("*")) {
-    if (!known.has(element.tagName.toUpperCase())) bad.push("element " + element.tagName);
-    for (const { name } of element.attributes) if (/^on|^srcdoc$/.test(name)) bad.push("attribute " + name);
-    if (element.tagName === "A" && !/^https?:/.test(element.href)) bad.push("link " + element.href);
+  for (const element of document.querySelectorAll("*")) {
+    const tag = element.tagName.toUpperCase();
+    if (!known.has(tag)) bad.push("element " + tag);
+    for (const { name } of element.attributes) {
+      if (/^on|^srcdoc$/.test(name) || (name === "src" && tag !== "SCRIPT")) bad.push("attribute " + name);
+    }
+    if (tag === "A" && !/^https?:/.test(element.href)) bad.push("link " + element.href);
+    if (tag === "FORM" && element.hasAttribute("action")) bad.push("form");
+    if (tag === "INPUT" && element.closest(".bw-text, .bw-question")) bad.push("input");
   }
-  if (chat.heading.children.length || document.scripts.length !== 1 || window.length) bad.push("script or frame");
+  if (document.scripts.length !== 1 || window.length) bad.push("script or frame");
   return bad;
 }"""
-ASK = """message => {
-  const chat = document.querySelector("bookwise-chat");
-  chat.input.value = message;
-  return chat.submit();
+ASK = "message => window.bookwiseChat.ask(message)"
+#: Opens the last source; returns the address of its lesson, or null if there is none.
+OPEN_SOURCE = """async () => {
+  const link = () => [...document.querySelectorAll(".bw-panel-links a")].at(-1)?.href ?? null;
+  const chip = [...document.querySelectorAll(".bw-chip, .bw-source")].at(-1);
+  chip?.click();
+  for (let wait = 0; chip && wait < 100 && !link(); wait++) await new Promise((done) => setTimeout(done, 50));
+  return link();
 }"""
 
 
@@ -147,10 +158,11 @@ def model_of(hostile: Sequence[str]) -> Answer:
 
 
 async def show(page: Page, number: int, payload: str) -> list[str]:
-    """The payload as a question, an answer of the model, a quote with its title, and an error."""
+    """The payload as a question, an answer of the model, a quote with its title, an error, and a cited passage."""
     await page.evaluate(ASK, f"What is gadget{number}? {payload}"[:1000])
     await page.evaluate(ASK, f"Please quote what gadget{number} is.")
     await page.evaluate(ASK, f"fail: {payload}"[:1000])
+    await page.evaluate(OPEN_SOURCE)
     return [f"xss {number} {payload[:60]!r}: {bad}" for bad in await page.evaluate(SCAN)]
 
 
@@ -183,8 +195,12 @@ async def in_browser(service: RealService, hostile: Sequence[str], chosen: Seque
             for number in chosen[start : start + PER_PAGE]:
                 bad += await show(page, number, hostile[number])
             await page.reload()
-            await page.evaluate("document.querySelector('bookwise-chat').starting")
+            await page.evaluate("() => window.bookwiseChat.starting")
             bad += [f"xss after reload: {each}" for each in await page.evaluate(SCAN)]
+            if lesson := await page.evaluate(OPEN_SOURCE):
+                await page.goto(lesson)
+                await page.get_by_role("heading", level=1).first.wait_for()
+                bad += [f"xss in the lesson: {each}" for each in await page.evaluate(SCAN)]
             await context.close()
         await browser.close()
     return bad

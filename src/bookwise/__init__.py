@@ -35,7 +35,7 @@ __all__ = [
     "execute_retrieval_tool",
     "retrieve_documentation",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _MODULES = {
     "bookwise.answering.retrieval_tool": ("RETRIEVAL_TOOL",),

@@ -5,13 +5,13 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import os
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from bookwise import settings_formats as formats
 from bookwise.domain.errors import Misconfigured
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ COHERE_URL = "https://api.cohere.com"
 TOML_FILE = "bookwise.toml"
 TOML_TABLE = "settings"
 NAME, TEXT, LIMITS, CHECK = "environment_name", "description", "limits", "check"
-_ORIGIN = re.compile(r"https?://[^\s/?#@,*]+")
 
-EmbedderName = Literal["minilm", "openai", "cohere", "hashing"]
 QuantizationSetting = Literal["none", "scalar", "turbo"]
 EngineSetting = Literal["auto", "extractive", "direct", "agent"]
 
@@ -43,38 +41,6 @@ def _unprefixed_setting(name: str, default: Any, text: str, **more: Any) -> Any:
     return _setting(default, text, name=name, **more)
 
 
-def _origins(value: tuple[str, ...]) -> tuple[str, ...]:
-    origins = tuple(origin for part in value if (origin := part.strip()))
-    if not all(map(_ORIGIN.fullmatch, origins)):
-        raise ValueError("must be origins such as https://book.example, separated by commas")
-    return origins
-
-
-def _http(value: str) -> str | None:
-    if value and not value.startswith(("http://", "https://")):
-        raise ValueError("must start with http:// or https://")
-    return value.rstrip("/") or None
-
-
-def _qdrant_server(value: str) -> str | None:
-    if "@" in value:
-        raise ValueError("must not contain a user or a password; set QDRANT_API_KEY")
-    return _http(value)
-
-
-def _consistency(value: str) -> str:
-    if not re.fullmatch(r"[1-9]\d?|majority|quorum|all", value):
-        raise ValueError("must be a number from 1 to 99, majority, quorum or all")
-    return value
-
-
-def _one_line(value: SecretStr) -> SecretStr | None:
-    secret = value.get_secret_value()
-    if secret != secret.strip() or "\n" in secret:
-        raise ValueError("must not start or end with spaces or contain line breaks")
-    return value if secret else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """All settings. An unknown name or an invalid value raises `Misconfigured` at start."""
@@ -83,9 +49,32 @@ class Settings:
     cache_dir: Path | None = _setting(
         None, "Folder for files that can be rebuilt, such as the compiled model. Default: the user's cache folder."
     )
-    embedder: EmbedderName = _setting("minilm", "Embedder that turns text into vectors.")
+    embedder: str = _setting(
+        "minilm",
+        "Embedder that turns text into vectors: minilm, openai, cohere or fastembed:MODEL.",
+        check=formats.embedder,
+    )
     model_dir: Path | None = _setting(
-        None, "Folder with model.safetensors and tokenizer.json of all-MiniLM-L6-v2. Default: the installed package."
+        None,
+        "Folder with the files of the local embedding model. Default: the package bookwise-minilm, or a download by "
+        "fastembed.",
+    )
+    embedding_size: int | None = _setting(
+        None,
+        "Numbers per vector of the openai or cohere embedder. Default: the size of the model, if Bookwise knows it.",
+        ge=1,
+        le=65_536,
+    )
+    reranker: str | None = _setting(
+        None,
+        "Model that reorders the results of a search: fastembed:MODEL, cohere:MODEL or openai:MODEL. Default: none.",
+        check=formats.reranker,
+    )
+    reranker_dir: Path | None = _setting(
+        None, "Folder with the files of a fastembed reranker. Default: a download by fastembed."
+    )
+    rerank_timeout_seconds: float = _setting(
+        5.0, "Timeout of the reranker. A search then keeps its own order.", gt=0, le=600
     )
     embed_workers: int = _setting(0, "Number of embedding threads; 0 means one per core.", ge=0, le=256)
     site_allow_private: bool = _setting(False, "Allow ingesting sites on private or loopback addresses.")
@@ -130,7 +119,9 @@ class Settings:
         4.0, "Longest time that a question waits for its turn. Questions that would wait longer get 503.", ge=0, le=600
     )
     cors_origins: tuple[str, ...] = _setting(
-        (), "Origins whose pages may call the service, such as https://book.example; comma-separated.", check=_origins
+        (),
+        "Origins whose pages may call the service, such as https://book.example; comma-separated.",
+        check=formats.origins,
     )
     worker_lease_seconds: float = _setting(
         30.0, "Time after which another worker takes over the work of one that does not respond.", ge=1, le=3600
@@ -146,32 +137,35 @@ class Settings:
         "OTEL_EXPORTER_OTLP_ENDPOINT",
         None,
         "URL of an OpenTelemetry collector (OTLP over HTTP). Default: no telemetry.",
-        check=_http,
+        check=formats.http_url,
     )
     otel_texts: bool = _setting(False, "Also send questions, passages and answers to the collector.")
 
     openai_api_key: SecretStr | None = _unprefixed_setting(
-        "OPENAI_API_KEY", None, "API key of the OpenAI-compatible endpoint.", check=_one_line
+        "OPENAI_API_KEY", None, "API key of the OpenAI-compatible endpoint.", check=formats.one_line
     )
     openai_model: str = _unprefixed_setting(
         "OPENAI_MODEL", "gpt-4o-mini", "Language model that writes answers.", min_length=1
     )
     openai_base_url: str = _unprefixed_setting(
-        "OPENAI_BASE_URL", OPENAI_URL, "URL of the OpenAI-compatible endpoint.", check=_http
+        "OPENAI_BASE_URL", OPENAI_URL, "URL of the OpenAI-compatible endpoint.", check=formats.http_url
     )
     openai_embedding_model: str = _setting("text-embedding-3-small", "Embedding model of OpenAI.", min_length=1)
     cohere_api_key: SecretStr | None = _unprefixed_setting(
-        "COHERE_API_KEY", None, "API key of Cohere.", check=_one_line
+        "COHERE_API_KEY", None, "API key of Cohere.", check=formats.one_line
     )
     cohere_model: str = _unprefixed_setting(
         "COHERE_MODEL", "embed-english-v3.0", "Embedding model of the Cohere embedder.", min_length=1
     )
-    cohere_base_url: str = _setting(COHERE_URL, "URL of the Cohere API.", check=_http)
+    cohere_base_url: str = _setting(COHERE_URL, "URL of the Cohere API.", check=formats.http_url)
     qdrant_url: str | None = _unprefixed_setting(
-        "QDRANT_URL", None, "URL of a Qdrant server. Default: the index is in the data folder.", check=_qdrant_server
+        "QDRANT_URL",
+        None,
+        "URL of a Qdrant server. Default: the index is in the data folder.",
+        check=formats.qdrant_server,
     )
     qdrant_api_key: SecretStr | None = _unprefixed_setting(
-        "QDRANT_API_KEY", None, "API key of the Qdrant server.", check=_one_line
+        "QDRANT_API_KEY", None, "API key of the Qdrant server.", check=formats.one_line
     )
     qdrant_timeout_seconds: float = _setting(
         10.0,
@@ -197,7 +191,7 @@ class Settings:
         None,
         "Replicas of a Qdrant cluster that must agree on a read: a number, majority, quorum or all. "
         "Default: one replica answers.",
-        check=_consistency,
+        check=formats.consistency,
     )
     qdrant_collection_name: str = _unprefixed_setting(
         "QDRANT_COLLECTION_NAME",
@@ -209,7 +203,7 @@ class Settings:
         "DATABASE_URL",
         None,
         "URL of a PostgreSQL or SQLite database. Default: a SQLite file in the data folder.",
-        check=_one_line,
+        check=formats.one_line,
     )
     agent_top_k: int = _unprefixed_setting("AGENT_TOP_K", 5, "Number of chunks retrieved for an answer.", ge=1, le=100)
     agent_score_threshold: float = _unprefixed_setting(
@@ -230,7 +224,7 @@ class Settings:
         "GITHUB_WEBHOOK_SECRET",
         None,
         "Secret that GitHub signs webhook deliveries with. Default: the webhook is off.",
-        check=_one_line,
+        check=formats.one_line,
     )
     github_repository: str | None = _unprefixed_setting(
         "GITHUB_REPOSITORY", None, "Repository whose pushes are ingested, such as owner/book."

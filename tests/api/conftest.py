@@ -10,16 +10,23 @@ from tests.support.small_book import settings_for
 
 
 @pytest.fixture
-async def opened(tmp_path: Path, small_book: Path) -> AsyncIterator[Opened]:
+def own_index(request: pytest.FixtureRequest) -> bool:
+    """Whether the test writes to the index, so that it cannot share one."""
+    return request.node.get_closest_marker("own_index") is not None
+
+
+@pytest.fixture
+async def opened(own_index: bool, tmp_path: Path, small_book: Path) -> AsyncIterator[Opened]:
     """The small book, without keys."""
-    async with http_service(settings_for(tmp_path / "data"), small_book) as opened:
+    async with http_service(settings_for(tmp_path / "data"), small_book, own_index=own_index) as opened:
         yield opened
 
 
 @pytest.fixture
-async def locked(tmp_path: Path, small_book: Path) -> AsyncIterator[Opened]:
+async def locked(own_index: bool, tmp_path: Path, small_book: Path) -> AsyncIterator[Opened]:
     """The small book, for those who have a key."""
-    async with http_service(settings_for(tmp_path / "data"), small_book, open_to_anyone=False) as opened:
+    settings = settings_for(tmp_path / "data")
+    async with http_service(settings, small_book, open_to_anyone=False, own_index=own_index) as opened:
         yield opened
 
 

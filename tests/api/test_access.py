@@ -38,10 +38,11 @@ class Names:
     session: str
     answer: str
     job: int
+    key: str = "key_000000000000"
 
     def hidden_in(self, text: str) -> str:
         """The text without these names, so that two problems can be compared."""
-        names = (self.chunk, self.lesson, self.session, self.answer, self.book)
+        names = (self.chunk, self.lesson, self.session, self.answer, self.book, self.key)
         text = re.sub(rf"\b{self.job}\b", "JOB", text)
         for name in names:
             text = text.replace(name, "NAME")
@@ -67,6 +68,7 @@ class Call:
         """The request about these names, as the client wants it."""
         parts = {"chunk_id": names.chunk, "parent_doc_id": names.lesson, "session_id": names.session}
         parts |= {"job_id": str(names.job), "model": names.book, "book_id": names.book}
+        parts |= {"answer_id": names.answer, "key_id": names.key, "name": "main.js"}
         known: dict[str, Any] = {"$book": names.book, "$session": names.session, "$answer": names.answer}
         asked: dict[str, Any] = {"method": self.method, "url": self.path.format(**parts)}
         asked["params"] = {name: known.get(value, value) for name, value in self.query.items()}
@@ -83,11 +85,14 @@ SESSION = "/session/{session_id}"
 CALLS = (
     Call("GET", "/", needs="nothing", names_book=False),
     Call("GET", "/widget.js", needs="nothing", names_book=False),
+    Call("GET", "/author", needs="nothing", names_book=False),
+    Call("GET", "/author/assets/{name}", needs="nothing", names_book=False),
     Call("GET", "/health", needs="nothing", names_book=False),
     Call("GET", "/health/live", needs="nothing", names_book=False),
     Call("GET", "/health/ready", needs="nothing", names_book=False),
     Call("POST", "/ingestion/webhook/github", {}, needs="nothing", names_book=False),
     Call("GET", "/books", names_book=False),
+    Call("GET", "/books/{book_id}"),
     Call("GET", "/info", names_book=False),
     Call("GET", "/v1/models", names_book=False),
     Call("GET", "/v1/models/{model}"),
@@ -102,12 +107,21 @@ CALLS = (
     Call("POST", "/feedback", {"answer_id": "$answer", "thumb": "up"}, owned=True),
     Call("DELETE", SESSION, owned=True),
     Call("GET", "/insights", query={"book_id": "$book"}, needs="admin"),
+    Call("GET", "/author/questions", query={"book_id": "$book"}, needs="admin"),
+    Call("GET", "/author/questions/{answer_id}", needs="admin"),
+    Call("GET", "/author/questions.csv", query={"book_id": "$book"}, needs="admin"),
+    Call("POST", "/author/marks", {"book_id": "$book", "answer_ids": [NOWHERE], "status": "fixed"}, needs="admin"),
+    Call("GET", "/author/lessons", query={"book_id": "$book"}, needs="admin"),
+    Call("GET", "/author/validations", query={"book_id": "$book"}, needs="admin"),
     Call("GET", "/metrics", needs="admin", names_book=False),
     Call("GET", "/ingestion/jobs", query={"book_id": "$book"}, needs="admin"),
     Call("GET", "/ingestion/status/{job_id}", needs="admin"),
     Call("GET", "/ingestion/changes", query={"book_id": "$book"}, needs="admin"),
     Call("POST", "/ingestion/jobs/{job_id}/cancel", needs="admin"),
     Call("POST", "/ingestion/trigger", {"book_id": "$book"}, needs="admin"),
+    Call("GET", "/keys", needs="admin", names_book=False),
+    Call("POST", "/keys", {"name": "new"}, needs="admin", names_book=False),
+    Call("DELETE", "/keys/{key_id}", needs="admin"),
     Call("DELETE", "/books/{book_id}", needs="admin"),  # last: the others need the book
 )
 MCP = Call("POST", "/mcp", {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, names_book=False)
@@ -142,7 +156,8 @@ async def site(tmp_path: Path) -> AsyncIterator[Site]:
         (hit,) = (await opened.client.post("/search", json=asked, headers=key)).json()["results"]
         said = await opened.client.post("/chat/run", json={"message": QUESTION, "book_id": "robots"}, headers=key)
         session, answer = said.json()["session_id"], said.json()["answer_id"]
-        robots = Names("robots", hit["chunk_id"], hit["parent_doc_id"], session, answer, job.job_id)
+        (owner,) = await opened.service.keys.keys()
+        robots = Names("robots", hit["chunk_id"], hit["parent_doc_id"], session, answer, job.job_id, owner.id)
         yield Site(opened=opened, secret_key=key, robots=robots)
 
 

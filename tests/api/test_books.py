@@ -10,6 +10,7 @@ pytestmark = pytest.mark.anyio
 VALVE = "When does the irrigation valve open?"
 
 
+@pytest.mark.own_index
 async def test_an_admin_removes_a_book_and_its_sessions_stay(locked: Opened) -> None:
     admin = await locked.key(role="admin")
     session = (await locked.client.post("/chat/run", json={"message": VALVE}, headers=admin)).json()["session_id"]

@@ -126,6 +126,7 @@ async def test_of_twenty_questions_at_once_each_is_answered_or_told_to_wait(open
     assert [message["role"] for message in messages] == ["user", "assistant"] * statuses.count(200)
 
 
+@pytest.mark.own_index
 async def test_the_book_of_a_session_stays_the_one_it_was_begun_with(opened: Opened, tmp_path: Path) -> None:
     other = write_book(tmp_path / "other", {"gears.md": "# Gears\n\nA gear has teeth that mesh with another gear.\n"})
     await ingested(opened.service.app, other, book_id="gears")
@@ -244,3 +245,38 @@ async def test_metadata_of_the_first_request_is_kept_with_the_session(opened: Op
 async def test_metadata_is_a_small_object(opened: Opened, metadata: object) -> None:
     refused = await opened.client.post("/chat/run", json={"message": VALVE, "metadata": metadata})
     assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "#/metadata")
+
+
+INSTALL = "How do I install the package on this page?"
+IRRIGATION = "http://preview.example:3000/water/02-irrigation/?theme=dark#top"
+
+
+@pytest.mark.parametrize(
+    ("page", "package"),
+    [
+        ("http://preview.example:3000/water/01-moisture-sensors.html", "greenhouse-sensors"),
+        (IRRIGATION, "greenhouse-irrigation"),
+    ],
+)
+async def test_this_page_means_the_lesson_that_the_reader_has_open(opened: Opened, page: str, package: str) -> None:
+    answer = (await opened.client.post("/chat/run", json={"message": INSTALL, "page_url": page})).json()
+    assert answer["outcome"] == "answered"
+    assert package in answer["response"]
+    assert {source["page_title"] for source in answer["sources"]} == {answer["sources"][0]["page_title"]}
+    thread = (await opened.client.get(f"/session/{answer['session_id']}")).json()
+    assert thread["messages"][0]["content"] == INSTALL
+
+
+@pytest.mark.parametrize(
+    "message",
+    ["What is a moisture sensor?", "What is a moisture sensor according to this page?"],
+)
+async def test_the_open_page_hides_nothing_of_the_book(opened: Opened, message: str) -> None:
+    """Without `this page` it does not matter; with it, the book answers what the lesson does not."""
+    answer = (await opened.client.post("/chat/run", json={"message": message, "page_url": IRRIGATION})).json()
+    assert "is a probe that measures" in answer["response"]
+
+
+async def test_a_page_that_is_no_lesson_is_ignored(opened: Opened) -> None:
+    answer = await opened.client.post("/chat/run", json={"message": INSTALL, "page_url": "http://[::bad"})
+    assert answer.status_code == 200

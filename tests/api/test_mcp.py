@@ -57,7 +57,7 @@ async def trouble(client: Client, tool: str, **arguments: Any) -> str:
 @asynccontextmanager
 async def closed_service(tmp_path: Path, small_book: Path) -> AsyncIterator[Served]:
     """One that needs a key."""
-    async with served(settings_for(tmp_path / "data"), small_book, open_to_anyone=False) as at:
+    async with served(settings_for(tmp_path / "data"), small_book, open_to_anyone=False, own_index=True) as at:
         yield at
 
 

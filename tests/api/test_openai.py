@@ -34,7 +34,7 @@ async def talking(
 ) -> AsyncIterator[tuple[openai.AsyncOpenAI, Served]]:
     """OpenAI's client with a key for these books, or for all."""
     settings = settings_for(tmp_path / "data", model_url=model_url)
-    async with served(settings, small_book, open_to_anyone=False) as at:
+    async with served(settings, small_book, open_to_anyone=False, own_index=bool(secret_for)) as at:
         key = await at.key(*secret_for)
         async with openai.AsyncOpenAI(base_url=f"{at.url}/v1", api_key=key, max_retries=0) as client:
             yield client, at

@@ -17,7 +17,8 @@ from bookwise.api.problems import MEDIA_TYPE, TYPES
 from bookwise.settings import Settings
 
 HEALTH = {"/health", "/health/live", "/health/ready"}
-WITHOUT_KEY = {"/", "/widget.js", "/ingestion/webhook/github"} | HEALTH  #: deliveries of the webhook are signed
+PAGES_AND_SCRIPTS = {"/", "/widget.js", "/author", "/author/assets/{name}"}
+WITHOUT_KEY = {"/ingestion/webhook/github"} | PAGES_AND_SCRIPTS | HEALTH  #: deliveries of the webhook are signed
 ANY_REQUEST = {"400", "403", "408", "413", "415", "500"}
 ANY_KEY = {"401", "429"}
 EXEMPLARY = ("application/json", "text/event-stream", "text/plain")

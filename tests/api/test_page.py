@@ -1,34 +1,64 @@
-"""The chat page and its script, as a browser gets them."""
+"""The pages and their files, as a browser gets them."""
 
+import gzip
 import re
+from pathlib import Path
 
 import pytest
+from benchmarks.page import WEIGHT_MAX, weight
 
+from bookwise.api.web_files import web_file
 from tests.support.http_service import Opened
 
 pytestmark = pytest.mark.anyio
 
+WEB = Path("src/bookwise/api/web")
+MODULES = [path.relative_to(WEB).as_posix() for path in WEB.rglob("*.js")]
 
-async def test_the_page_and_its_script_need_no_key_and_hold_no_secret(locked: Opened) -> None:
+
+async def test_the_files_need_no_key_hold_no_secret_and_are_cached_and_compressed(locked: Opened) -> None:
     page = await locked.client.get("/")
-    script = await locked.client.get("/widget.js")
-    assert (page.status_code, script.status_code) == (200, 200)
     assert page.headers["content-type"].startswith("text/html")
-    assert script.headers["content-type"].startswith("text/javascript")
-    assert 'src="widget.js"' in page.text
-    assert "bookwise-chat" in script.text
+    for name in re.findall(r'(?:src|href)="([\w/]+\.(?:js|css))"', page.text):
+        file = await locked.client.get(f"/{name}", headers={"Accept-Encoding": "gzip"})
+        assert file.status_code == 200, name
+        assert file.headers["content-encoding"] == "gzip"
+        assert file.headers["access-control-allow-origin"] == "*"
+        assert file.headers["cross-origin-resource-policy"] == "cross-origin"
+        assert file.content == web_file(name).body  # type: ignore[union-attr]
+        again = await locked.client.get(f"/{name}", headers={"If-None-Match": file.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
 
 
-async def test_nothing_but_the_services_own_script_can_run_in_the_page(locked: Opened) -> None:
-    page = await locked.client.get("/")
+async def test_every_module_of_the_chat_is_loaded_with_the_page(locked: Opened) -> None:
+    page = (await locked.client.get("/")).text
+    assert [name for name in MODULES if name.startswith("chat/") and f'"{name}"' not in page] == []
+
+
+@pytest.mark.parametrize("path", ["/", "/read/0f4c1c59-7f0a-5d7e-9a51-6f2b8c3d4e5f"])
+async def test_nothing_but_the_services_own_script_can_run_in_a_page(locked: Opened, path: str) -> None:
+    page = await locked.client.get(path)
+    assert page.status_code == 200
     policy = dict(part.strip().partition(" ")[::2] for part in page.headers["content-security-policy"].split(";"))
     assert policy["default-src"] == "'none'"
-    assert policy["script-src"] == policy["connect-src"] == "'self'"
+    assert policy["script-src"] == policy["connect-src"] == policy["style-src"] == "'self'"
     assert policy["frame-ancestors"] == "'none'"
-    assert not re.search(r"<script>|\son\w+=|style=", page.text)
+    assert (policy["require-trusted-types-for"], policy["trusted-types"]) == ("'script'", "bookwise")
+    assert not re.search(r"<script>|\son\w+=|style=|<style", page.text)
 
 
-async def test_the_script_loads_nothing_and_never_makes_html_of_a_text(locked: Opened) -> None:
-    script = (await locked.client.get("/widget.js")).text
+@pytest.mark.parametrize("name", [name for name in MODULES if name != "chat/html.js"])
+def test_one_module_makes_html_of_a_text_and_none_runs_one(name: str) -> None:
+    script = (WEB / name).read_text(encoding="utf-8")
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function", script)
-    assert not re.search(r"import\(|createElement\(.script", script)
+    assert not re.search(r"createElement\(.script", script)
+
+
+@pytest.mark.parametrize("name", ["../routes/page.py", "..%2fpage", "chat", "Chat", "nothing"])
+async def test_only_modules_of_the_chat_are_served(locked: Opened, name: str) -> None:
+    assert (await locked.client.get(f"/chat/{name}.js")).status_code in (404, 422) or name == "chat"
+
+
+def test_the_page_is_light() -> None:
+    assert weight() <= WEIGHT_MAX
+    assert len(gzip.compress((WEB / "page.html").read_bytes())) < weight()

@@ -99,6 +99,7 @@ async def test_what_is_not_there_is_not_found(opened: Opened, kind: str) -> None
 
 
 @pytest.mark.parametrize(("kind", "field"), [("context", "chunk_id"), ("lesson", "parent_doc_id")])
+@pytest.mark.own_index
 async def test_another_book_cannot_be_read_by_its_ids(locked: Opened, tmp_path: Path, kind: str, field: str) -> None:
     await with_gears(locked, tmp_path)
     hit = await first_hit(locked, **await locked.key(BOOK))
@@ -109,6 +110,7 @@ async def test_another_book_cannot_be_read_by_its_ids(locked: Opened, tmp_path: 
     assert hidden.json()["advice"] == none.json()["advice"]
 
 
+@pytest.mark.own_index
 async def test_another_book_cannot_be_searched(locked: Opened, tmp_path: Path) -> None:
     await with_gears(locked, tmp_path)
     headers = await locked.key("gears")
@@ -118,6 +120,7 @@ async def test_another_book_cannot_be_searched(locked: Opened, tmp_path: Path) -
     assert chosen.json()["book_id"] == "gears", "the only one this key may see"
 
 
+@pytest.mark.own_index
 async def test_the_books_are_those_the_caller_may_see(locked: Opened, tmp_path: Path) -> None:
     await with_gears(locked, tmp_path)
     for seen in ((BOOK,), ("gears",), ()):

@@ -4,7 +4,7 @@ from uuid import uuid4
 
 import pytest
 
-from bookwise.schemas.chat import ConversationThread
+from bookwise.schemas.sessions import ConversationThread
 from tests.support.http_service import Opened
 from tests.support.small_book import BOOK
 from tests.support.talks import WallClock, talk

@@ -53,7 +53,7 @@ LIBRARY_NAMES = {"connection_made"}  #: methods of a base class that we override
 TOOL_DIRECTIVE = re.compile(r"noqa(: *[A-Z0-9, ]+\b)?|type: ignore(\[[a-z-]+\])?")
 LONGEST_FUNCTION = 60
 LONGEST_FILE = 400
-MOST_LATE_IMPORTS = 45
+MOST_LATE_IMPORTS = 47
 CLI_MODULES_THAT_SERVE = {"cli/mcp.py", "cli/serve.py"}
 
 
@@ -226,7 +226,12 @@ def test_tests_of_a_service_share_one_embedding_model() -> None:
 def test_make_installs_nothing_without_a_hash_or_a_version() -> None:
     lines = (SOURCE.parents[1] / "Makefile").read_text(encoding="utf-8").splitlines()
     installs = [line.strip() for line in lines if "pip install" in line]
-    assert len(installs) == 3
-    safe = ("--require-hashes", "--no-deps --no-build-isolation -e .", "uv==$(UV_VERSION)")
+    assert len(installs) == 4
+    safe = (
+        "--require-hashes",
+        "--no-deps --no-build-isolation -e .",
+        "--no-build-isolation ./packages/minilm",
+        "uv==$(UV_VERSION)",
+    )
     assert [line for line in installs if not any(option in line for option in safe)] == []
     assert [line for line in lines if re.fullmatch(r"UV_VERSION := \d+\.\d+\.\d+", line)] != []

@@ -1,15 +1,14 @@
-"""The chat page and the widget, in a real browser against a real service."""
+"""The chat page in a real browser against a real service."""
 
 import json
 import re
-from collections.abc import AsyncIterator
 from pathlib import Path
 
-import anyio
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Browser, Page, Route, expect
 
-from tests.support.scripted_http import Reply, routed, scripted
+from tests.browser.axe import accessibility_issues
+from tests.support.scripted_http import scripted
 from tests.support.scripted_model import says
 from tests.support.served import Served, served
 from tests.support.small_book import settings_for
@@ -17,16 +16,13 @@ from tests.support.small_book import settings_for
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 VALVE = "When does the irrigation valve open?"
+FOLLOW_UP = "And when does it close?"
 TRUE = "The irrigation valve opens when the soil moisture stays below 30 percent for ten minutes. [1]"
 ATTACK = "<img src=x onerror='window.pwned = 1'> Who won the football world cup?"
+GREENHOUSE = "Robots in the Greenhouse"
+BREAD = "Bread at Home"
 
-expect.set_options(timeout=60_000)
-
-
-@pytest.fixture
-async def site(tmp_path: Path, small_book: Path) -> AsyncIterator[Served]:
-    async with served(settings_for(tmp_path / "data"), small_book) as site:
-        yield site
+expect.set_options(timeout=40_000)
 
 
 async def ask(page: Page, question: str) -> None:
@@ -34,193 +30,237 @@ async def ask(page: Page, question: str) -> None:
     await page.keyboard.press("Enter")
 
 
-async def test_an_answer_shows_its_sources_and_a_mark_points_to_its_own(page: Page, site: Served) -> None:
-    await page.goto(site.url)
-    await expect(page).to_have_title("Robots in the Greenhouse · Bookwise")
+async def open_book(page: Page, site: Served, title: str = GREENHOUSE, **query: str) -> None:
+    await page.goto(site.url + ("?" + "&".join(f"{k}={v}" for k, v in query.items()) if query else ""))
+    await page.get_by_label("Book", exact=True).select_option(label=title)
+    await expect(page).to_have_title(f"{title} · Bookwise")
+
+
+async def require_certainty(route: Route) -> None:
+    """No passage is similar enough, so the question is refused with the nearest sections."""
+    body = {**json.loads(route.request.post_data or "{}"), "similarity_threshold": 1.0}
+    await route.continue_(post_data=json.dumps(body))
+
+
+async def shown_thread(page: Page) -> list[str]:
+    """Everything that must look the same after a reload."""
+    answers = page.locator(".bw-exchange")
+    return [await answers.nth(at).inner_html() for at in range(await answers.count())]
+
+
+async def test_a_reader_asks_follows_a_citation_and_comes_back(page: Page, site: Served) -> None:
+    await open_book(page, site)
+    await expect(page.get_by_role("heading", name=GREENHOUSE)).to_be_visible()
+    await expect(page.get_by_label("Your question")).to_be_focused()
+    await expect(page.get_by_role("list", name="Questions to start with").get_by_role("button")).to_have_count(3)
+    assert await accessibility_issues(page) == []
     await ask(page, VALVE)
     answer = page.locator("article")
-    await expect(answer).to_contain_text("below 30 percent")
-    sources = page.get_by_role("list", name="Sources")
-    await expect(sources.get_by_role("link").first).to_have_attribute(
-        "href", re.compile("^https://greenhouse.example/")
+    await expect(answer.locator("mark").first).to_contain_text("below 30 percent")
+    await expect(page.get_by_text("The book answers this")).to_be_visible()
+    await page.get_by_text("The book answers this").click()
+    await expect(page.get_by_text("nine in ten")).to_be_visible()
+    chip = answer.locator("sup").get_by_role("button", name=re.compile("^Source 1, Irrigation"))
+    await chip.click()
+    panel = page.get_by_role("complementary", name="Sources")
+    await expect(panel.locator("mark").first).to_contain_text("below 30 percent")
+    await expect(panel.get_by_role("heading", name=re.compile("^1 · Irrigation"))).to_be_focused()
+    link = panel.get_by_role("link", name="Open in the book")
+    await expect(link).to_have_attribute(
+        "href", re.compile("^https://greenhouse.example/.*#.*:~:text=The%20irrigation")
     )
-    number = await page.locator(".mark").first.inner_text()
-    await page.locator(".mark").first.click()
-    await expect(sources.locator("li.pointed")).to_contain_text(number)
-
-
-MARKED = """🧂🧂 **Salt. Yeast `is`** slow.
-
-1. Mix <b>it</b>
-   well. [1]
-
-```sh
-knead
-  bake
-```
-
-| a | b |
-|---|---|
-| c | d |"""
-HIGHLIGHTS = ("Yeast `is`** slow.", "Mix <b>it</b>\n   well.", "bake", "c | d")
-
-
-async def test_what_answers_is_marked_when_the_answer_is_complete_and_other_sections_follow(
-    page: Page, site: Served
-) -> None:
-    ranges = [{"start": MARKED.index(part), "end": MARKED.index(part) + len(part)} for part in HIGHLIGHTS]
-    related = [
-        {"title": "Drip › Spray", "url": "https://greenhouse.example/drip", "line": "Spray <i>wets</i> leaves."},
-        {"title": "Attack", "url": "javascript:window.pwned=1", "line": "Never a link."},
-    ]
-    done = {"response": MARKED, "outcome": "answered", "sources": [], "highlights": ranges, "related": related}
-    events = f"event: content\ndata: {json.dumps({'delta': MARKED})}\n\nevent: done\ndata: {json.dumps(done)}\n\n"
-    await page.route("**/chat/stream", lambda route: route.fulfill(body=events, content_type="text/event-stream"))
-    await page.goto(site.url)
-    await ask(page, VALVE)
-    await expect(page.get_by_role("list", name="See also").get_by_role("listitem")).to_have_text(
-        ["Drip › Spray: Spray <i>wets</i> leaves.", "Attack: Never a link."]
-    )
-    await expect(page.get_by_role("list", name="See also").get_by_role("link")).to_have_count(1)
-    assert "".join(await page.locator("mark").all_inner_texts()) == "Yeast `is` slow.Mix <b>it</b> well.bakecd"
-    assert not re.search("[\ufdd0\ufdd1]", await page.locator("article").inner_text())
-    await expect(page.locator("mark .mark, article i, article b")).to_have_count(0)
-
-
-async def test_a_thread_is_there_again_after_a_reload_and_can_be_rated_and_left(page: Page, site: Served) -> None:
-    await page.goto(site.url)
-    await ask(page, VALVE)
-    await expect(page.get_by_role("button", name="Not helpful")).to_be_visible()
+    assert await accessibility_issues(page) == []
+    await page.keyboard.press("Escape")
+    await expect(panel).to_be_hidden()
+    await expect(chip).to_be_focused()
+    await ask(page, FOLLOW_UP)
+    await expect(page.locator("article").nth(1).locator(".bw-tools")).to_be_visible()
+    await expect(page.locator("article").nth(1)).to_contain_text("45 percent")
+    before = await shown_thread(page)
     await page.reload()
-    await expect(page.locator("article")).to_contain_text("below 30 percent")
-    await expect(page.locator("mark").first).to_contain_text("below 30 percent")
-    await page.get_by_role("button", name="Helpful", exact=True).click()
-    await expect(page.get_by_role("button", name="Helpful", exact=True)).to_have_attribute("aria-pressed", "true")
-    await page.get_by_role("button", name="New").click()
+    await expect(page.locator("article").nth(1).locator(".bw-tools")).to_be_visible()
+    await expect(page.get_by_label("Book", exact=True)).to_have_value("book")
+    assert [html.replace(' open=""', "") for html in before] == await shown_thread(page)
+
+
+async def test_conversations_are_renamed_resumed_and_deleted_and_answers_are_rated(page: Page, site: Served) -> None:
+    await open_book(page, site)
+    await ask(page, VALVE)
+    await page.get_by_role("button", name="Not helpful").click()
+    await page.get_by_label("Incomplete").check()
+    await page.get_by_label("Comment").fill("I use Windows.")
+    assert await accessibility_issues(page) == []
+    await page.get_by_role("button", name="Send", exact=True).click()
+    await expect(page.get_by_text("Thank you.").last).to_be_visible()
+    await page.get_by_role("button", name="New", exact=True).click()
     await expect(page.locator("article")).to_have_count(0)
+    threads = page.get_by_role("navigation", name="Conversations")
+    await threads.get_by_role("button", name=f"Rename: {VALVE}").click()
+    await threads.get_by_label("Title").fill("Valves")
+    await page.keyboard.press("Enter")
     await page.reload()
-    await expect(page.get_by_text("Ask anything about this book")).to_be_visible()
+    await expect(page.locator(".bw-empty")).to_be_visible()
+    await threads.get_by_role("button", name="Valves", exact=True).click()
+    await expect(page.locator("article")).to_contain_text("below 30 percent")
+    await threads.get_by_role("button", name="Delete: Valves").click()
+    await threads.get_by_role("button", name="Delete", exact=True).click()
+    await expect(threads.get_by_text("Your conversations appear here.")).to_be_visible()
+    await expect(page.locator("article")).to_have_count(0)
 
 
-async def test_a_question_asked_before_the_page_has_loaded_keeps_its_answer(
-    page: Page, tmp_path: Path, small_book: Path
-) -> None:
-    asked = anyio.Event()
-
-    async def list_books_late(route: Route) -> None:
-        await asked.wait()
-        await route.continue_()
-
-    async with (
-        scripted(says(TRUE, delay=1.5)) as model,
-        served(settings_for(tmp_path / "data", model_url=model.url), small_book) as site,
-    ):
-        await page.route("**/books", list_books_late)
-        await page.goto(site.url)
-        await ask(page, VALVE)
-        await anyio.sleep(0.5)  # a question that does not wait is being answered now
-        asked.set()
-        await expect(page.get_by_role("heading", name="Robots")).to_be_visible()
-        await expect(page.locator(".facts")).to_be_visible()
-        await expect(page.locator(".question")).to_have_text(VALVE)
-
-
-async def test_a_refusal_names_the_nearest_lessons_and_claims_nothing(page: Page, site: Served) -> None:
-    await page.goto(site.url)
+async def test_a_refusal_says_what_the_book_covers_and_another_language_is_named(page: Page, site: Served) -> None:
+    await open_book(page, site)
     await ask(page, "Who won the football world cup of 1998?")
-    await expect(page.get_by_text("The book does not say")).to_be_visible()
+    await expect(page.locator("article")).to_contain_text("I couldn't find that information in the book.")
+    await expect(page.get_by_text("Not in this book")).to_be_visible()
     await expect(page.get_by_role("list", name="Sources")).to_have_count(0)
+    await ask(page, "Wann öffnet sich das Ventil der Bewässerung und warum?")
+    await expect(page.locator("article").nth(1).locator(".bw-text")).to_have_text("I can only answer in English.")
+    await page.route("**/chat/stream", require_certainty)
+    await ask(page, VALVE)
+    near = page.locator("article").nth(2)
+    await expect(near).to_contain_text("I couldn't find that information in the book.")
+    await expect(near).to_contain_text("The book covers “When the valve opens” in “Irrigation”: open it.")
+    await near.get_by_role("button", name=re.compile("^open it: Source 1, Irrigation")).click()
+    await expect(page.get_by_role("complementary", name="Sources")).to_contain_text("45 percent")
+    assert await accessibility_issues(page) == []
 
 
-async def test_what_a_reader_or_a_model_writes_is_shown_and_never_run(
+async def test_a_lost_connection_keeps_the_question_and_can_be_retried(page: Page, site: Served) -> None:
+    await open_book(page, site)
+
+    async def break_off(route: Route) -> None:
+        event = {"delta": "The irrigation", "keep": 0, "html": "<p>The irrigation</p>"}
+        body = f"event: content\ndata: {json.dumps(event)}\n\n"
+        await route.fulfill(body=body, content_type="text/event-stream")
+
+    await page.route("**/chat/stream", break_off)
+    await ask(page, VALVE)
+    problem = page.get_by_role("alert")
+    await expect(problem).to_contain_text("The connection was lost.")
+    await expect(page.locator("article")).to_contain_text("The irrigation")
+    await expect(page.get_by_label("Your question")).to_have_value(VALVE)
+    assert await accessibility_issues(page) == []
+    await page.unroute("**/chat/stream")
+    await page.context.set_offline(True)
+    await problem.get_by_role("button", name="Retry").click()
+    await expect(problem).to_contain_text("The connection was lost.")
+    await page.context.set_offline(False)
+    await problem.get_by_role("button", name="Retry").click()
+    await expect(page.locator("article mark").first).to_contain_text("below 30 percent")
+    await expect(page.get_by_label("Your question")).to_have_value("")
+    await expect(page.locator(".bw-exchange")).to_have_count(1)
+
+
+async def test_books_without_a_site_on_a_phone_keep_their_threads_and_open_lessons(
+    browser: Browser, site: Served
+) -> None:
+    context = await browser.new_context(viewport={"width": 390, "height": 780}, color_scheme="dark", has_touch=True)
+    page = await context.new_page()
+    await open_book(page, site, BREAD)
+    await page.get_by_role("button", name="How much salt goes into the dough?").click()
+    await expect(page.locator("article mark").first).to_contain_text("Ten grams of salt")
+    await expect(page.get_by_text("rocket")).to_have_count(0)
+    await page.locator(".bw-chip").first.click()
+    panel = page.get_by_role("complementary", name="Sources")
+    await expect(panel.locator("mark").first).to_be_visible()
+    box = await panel.bounding_box()
+    assert box is not None
+    assert (box["width"], round(box["y"] + box["height"])) == (390, 780)
+    assert await accessibility_issues(page) == []
+    await expect(panel.get_by_role("link", name="Open in the book")).to_have_count(0)
+    address = await panel.get_by_role("link", name="Read the lesson").get_attribute("href")
+    await panel.get_by_role("button", name="Close").click()
+    await page.get_by_label("Book", exact=True).select_option(label=GREENHOUSE)
+    await expect(page.locator(".bw-empty")).to_be_visible()
+    await page.get_by_label("Book", exact=True).select_option(label=BREAD)
+    await expect(page.locator("article mark").first).to_contain_text("Ten grams of salt")
+    assert await page.evaluate("() => document.documentElement.scrollWidth") <= 390
+    await page.goto(str(address))
+    await expect(page.get_by_role("heading", name="The dough", level=1)).to_be_visible()
+    await expect(page.locator("mark").first).to_contain_text("Ten grams of salt")
+    assert await accessibility_issues(page) == []
+    await page.get_by_role("link", name="→ Baking").click()
+    await expect(page.get_by_role("heading", name="Baking", level=1)).to_be_visible()
+    await expect(page.get_by_role("link", name="← The dough")).to_be_visible()
+    await context.close()
+
+
+async def test_the_keyboard_is_enough(page: Page, site: Served) -> None:
+    await page.goto(f"{site.url}?book=book")
+    await expect(page.get_by_label("Your question")).to_be_focused()
+    await page.locator(".bw-starters button").first.focus()
+    await page.keyboard.press("ArrowDown")
+    await expect(page.locator(".bw-starters button").nth(1)).to_be_focused()
+    await page.keyboard.press("Control+k")
+    await page.keyboard.type(VALVE)
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".bw-tools")).to_be_visible()
+    await page.locator(".bw-chip").first.focus()
+    await page.keyboard.press("Enter")
+    await expect(page.locator(".bw-panel-title")).to_be_focused()
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".bw-chip").first).to_be_focused()
+    await page.keyboard.press("Control+k")
+    await page.keyboard.press("ArrowUp")
+    await expect(page.get_by_label("Your question")).to_have_value(VALVE)
+
+
+async def test_the_limit_is_shown_filters_apply_and_a_link_asks_at_once(page: Page, site: Served) -> None:
+    await open_book(page, site)
+    await page.get_by_label("Your question").fill("a" * 900)
+    await expect(page.get_by_text("900 of 1,000 characters")).to_be_visible()
+    await ask(page, "a" * 1001)
+    await expect(page.get_by_text("Shorten the question")).to_be_visible()
+    await expect(page.locator(".bw-exchange")).to_have_count(0)
+    await page.get_by_label("All modules").select_option("motion")
+    async with page.expect_request("**/chat/stream") as sent:
+        await ask(page, "How fast does the carriage move?")
+    request = await sent.value
+    assert request.post_data_json["module"] == "motion"
+    await expect(page.locator("article mark").first).to_contain_text("20 centimetres per second")
+    await page.goto(f"{site.url}?q=When+does+the+irrigation+valve+open%3F&book=book")
+    await expect(page.locator("article").last.locator("mark").first).to_contain_text("below 30 percent")
+    assert "q=" not in page.url
+
+
+async def test_a_key_is_asked_for_and_a_wrong_one_is_named(page: Page, tmp_path: Path, small_book: Path) -> None:
+    async with served(settings_for(tmp_path / "data"), small_book, open_to_anyone=False) as site:
+        await page.goto(site.url)
+        await expect(page.get_by_text("This service needs an API key.")).to_be_visible()
+        assert await accessibility_issues(page) == []
+        await page.get_by_label("API key").fill("bw_wrong")
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("alert")).to_contain_text("This key is not valid.")
+        key = await site.key()
+        await page.get_by_label("API key").fill(key)
+        await page.keyboard.press("Enter")
+        await expect(page.get_by_role("heading", name=GREENHOUSE, level=1)).to_be_visible()
+        await ask(page, VALVE)
+        await expect(page.locator("article mark").first).to_contain_text("below 30 percent")
+        await site.service.keys.revoke((await site.service.keys.keys())[0].id)
+        await ask(page, FOLLOW_UP)
+        await expect(page.get_by_role("alert")).to_contain_text("This key is not valid.")
+        await expect(page.get_by_label("Your question")).to_have_value(FOLLOW_UP)
+
+
+async def test_stop_keeps_the_text_and_hostile_text_is_shown_and_never_run(
     page: Page, tmp_path: Path, small_book: Path
 ) -> None:
     bad = says(TRUE, " <script>window.pwned = 2</script> [look](javascript:window.pwned=3) <b onclick='x'>bold</b>")
     async with (
-        scripted(bad) as model,
+        scripted(bad, says(TRUE, " And more.", delay=30)) as model,
         served(settings_for(tmp_path / "data", model_url=model.url, unsupported="mark"), small_book) as site,
     ):
         await page.goto(site.url)
         await ask(page, ATTACK)
-        await expect(page.locator(".question")).to_have_text(ATTACK)
-        await expect(page.locator(".facts")).to_be_visible()
+        await expect(page.locator(".bw-question")).to_have_text(ATTACK)
+        await expect(page.locator(".bw-tools")).to_be_visible()
         await ask(page, VALVE)
         await expect(page.locator("article").nth(1)).to_contain_text("<script>")
-    assert await page.evaluate("window.pwned") is None
+        await expect(page.locator("article").nth(1).locator(".bw-tools")).to_be_visible()
+        await ask(page, FOLLOW_UP)
+        await page.get_by_role("button", name="Stop").click()
+        await expect(page.get_by_text("Stopped.")).to_be_visible()
+    assert await page.evaluate("() => window.pwned") is None
     assert await page.locator("article script, article b, article img, article a[href^=javascript]").count() == 0
-
-
-async def test_where_a_key_is_needed_the_page_asks_for_one(page: Page, tmp_path: Path, small_book: Path) -> None:
-    async with served(settings_for(tmp_path / "data"), small_book, open_to_anyone=False) as site:
-        await page.goto(site.url)
-        await page.get_by_label("API key").fill("bw_wrong")
-        await page.keyboard.press("Enter")
-        await expect(page.get_by_text("needs an API key")).to_have_count(2)
-        await page.get_by_label("API key").fill(await site.key())
-        await page.keyboard.press("Enter")
-        await expect(page.get_by_role("heading", name="Robots in the Greenhouse")).to_be_visible()
-        await ask(page, VALVE)
-        await expect(page.locator("article")).to_contain_text("below 30 percent")
-
-
-async def test_a_page_that_is_open_when_keys_come_into_use_asks_for_one(page: Page, site: Served) -> None:
-    await page.goto(site.url)
-    await expect(page.get_by_role("heading", name="Robots")).to_be_visible()
-    await ask(page, VALVE)
-    await expect(page.locator("article")).to_contain_text("below 30 percent")
-    site.service.open_to_anyone = False
-    await ask(page, VALVE)
-    await page.get_by_label("API key").fill(await site.key())
-    await page.keyboard.press("Enter")
-    await ask(page, VALVE)
-    await expect(page.locator("article").last).to_contain_text("below 30 percent")
-    await expect(page.get_by_role("alert")).to_have_count(0)
-
-
-async def test_a_lost_connection_is_told_and_the_next_question_works(page: Page, site: Served) -> None:
-    await page.goto(site.url)
-    await expect(page.get_by_role("heading", name="Robots")).to_be_visible()
-    await page.context.set_offline(True)
-    await ask(page, VALVE)
-    await expect(page.get_by_role("alert")).to_contain_text("The connection was lost.")
-    await page.context.set_offline(False)
-    await ask(page, VALVE)
-    await expect(page.locator("article")).to_contain_text("below 30 percent")
-
-
-async def test_the_widget_asks_from_the_site_of_the_book_with_a_key_bound_to_it(
-    page: Page, tmp_path: Path, small_book: Path
-) -> None:
-    pages: dict[str, Reply] = {"/favicon.ico": Reply(status=404)}
-    async with (
-        routed(pages) as book,
-        served(settings_for(tmp_path / "data"), small_book, open_to_anyone=False) as site,
-    ):
-        _, key = await site.service.keys.create("widget", "reader", books=["book"], origins=[book.url])
-        pages["/lesson"] = _page(f'<script src="{site.url}/widget.js" data-key="{key}" data-book="book"></script>')
-        await page.goto(f"{book.url}/lesson")
-        await page.get_by_role("button", name="Ask the book").click()
-        await ask(page, VALVE)
-        await expect(page.locator("article")).to_contain_text("below 30 percent")
-        await page.keyboard.press("Escape")
-        await expect(page.get_by_role("dialog")).to_be_hidden()
-        await expect(page.get_by_role("button", name="Ask the book")).to_be_focused()
-
-
-async def test_a_site_that_the_key_is_not_bound_to_gets_nothing(page: Page, tmp_path: Path, small_book: Path) -> None:
-    pages: dict[str, Reply] = {"/favicon.ico": Reply(status=404)}
-    async with (
-        routed(pages) as thief,
-        served(settings_for(tmp_path / "data"), small_book, open_to_anyone=False) as site,
-    ):
-        _, key = await site.service.keys.create("widget", "reader", origins=["https://greenhouse.example"])
-        pages["/copied"] = _page(f'<script src="{site.url}/widget.js" data-key="{key}"></script>')
-        await page.goto(f"{thief.url}/copied")
-        await page.get_by_role("button", name="Ask the book").click()
-        await expect(page.get_by_role("alert")).to_be_visible()
-        await expect(page.get_by_role("heading", name="Robots")).to_have_count(0)
-
-
-def _page(widget: str) -> Reply:
-    html = f"<!doctype html><html lang=en><title>A lesson</title><h1>Lesson</h1>{widget}</html>"
-    return Reply(body=html.encode(), headers={"Content-Type": "text/html"})

@@ -40,7 +40,7 @@ def test_search_speaks_the_public_schema(bookwise: CommandLine, book: Path) -> N
     bookwise("ingest", str(book))
     found = bookwise.json("search", "one request with one response", "--limit", "1")
     assert set(found) == {
-        "query", "results", "total_found", "hardware_tier_filter", "module_filter", "book_id", "timings",
+        "query", "results", "total_found", "hardware_tier_filter", "module_filter", "book_id", "timings", "notes",
     }  # fmt: skip
     (hit,) = found["results"]  # type: ignore[misc]
     for field in (

@@ -6,9 +6,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import anyio
 import pytest
 
-from tests.support.apps import SAMPLE_BOOK, write_book
+from bookwise.domain.validation_runs import ValidationRun
+from tests.support.apps import SAMPLE_BOOK, hashing_app, write_book
 from tests.support.command_line import CommandLine
 from tests.support.copies import copy_folder
 
@@ -106,6 +108,22 @@ def test_validate_asks_the_books_own_questions_and_lists_the_misses(bookwise: Co
     for question in run["questions"]:
         assert (question["id"] in bookwise.out) != question["right"]
     assert f"{run['accuracy']:.1%} correct" in bookwise.out
+
+
+def test_every_run_leaves_its_figures_for_the_author(bookwise: CommandLine, tmp_path: Path) -> None:
+    run = bookwise.json("validate", "--min", "0")
+    wrong = file_of(tmp_path, {**ANSWERABLE[0], "lesson": "ghosts.md"})
+    bookwise("validate", "--questions", wrong)
+
+    async def stored() -> list[ValidationRun]:
+        async with hashing_app(bookwise.data) as app:
+            return await app.validations.runs("my-book")
+
+    of_file, own, *_ = anyio.run(stored)
+    assert (own.own_questions, own.asked, own.correct) == (True, 18, run["right"])
+    assert {kind.kind: kind.asked for kind in own.kinds} == {"answerable": 10, "off-topic": 8}
+    assert (of_file.own_questions, of_file.asked, of_file.correct) == (False, 1, 0)
+    assert [(one.id, "ghosts.md" in one.reason) for one in of_file.failed] == [("about-topics", True)]
 
 
 def test_the_bar_decides_how_it_ends(bookwise: CommandLine, tmp_path: Path) -> None:

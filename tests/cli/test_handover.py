@@ -22,7 +22,7 @@ from anyio.streams.text import TextReceiveStream
 from bookwise import __version__
 from bookwise.adapters.data_folder import RunningService, lock_data_folder, running_service, write_service_address
 from bookwise.domain.errors import BookwiseError, Conflict, EmbedderUnavailable, IndexUnavailable, ModelUnavailable
-from bookwise.operations.operator import job_error
+from bookwise.operations.error_codes import job_error
 from tests.support.apps import hashing_app, write_book
 from tests.support.command_line import CommandLine
 from tests.support.serve_process import PROGRAM, Served, environment, serving
@@ -98,6 +98,8 @@ COMMANDS: list[tuple[str, ...]] = [
     ("validate", "--book", "robots", "--min", "0"),
     ("validate", "--book", "another"),
     ("calibrate", "--book", "robots", "--json"),
+    ("backup", "BOOK"),
+    ("backup", "BOOK", "--json"),
     ("doctor", "--repair", "--json"),
     ("books", "remove", "another", "--yes"),
     ("books", "remove", "another", "--yes", "--json"),
@@ -154,7 +156,7 @@ async def test_every_command_says_the_same_with_and_without_a_service(
         handed_over = await anyio.to_thread.run_sync(transcript, CommandLine(capfd, tmp_path / "data"), book)
     for command, here, there in zip(COMMANDS, without, handed_over, strict=True):
         assert there == here, command
-    assert {code for code, *_ in without} == {0, 1, 2, 3}, "the commands are of every kind"
+    assert {code for code, *_ in without} == {0, 1, 2, 3, 4}, "the commands are of every kind"
 
 
 @asynccontextmanager

@@ -1,5 +1,7 @@
 """`bookwise insights`: what the author reads in the terminal."""
 
+import csv
+import io
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -73,7 +75,7 @@ def test_what_the_book_does_not_answer_comes_first_by_subject_then_lessons_then_
     assert book("insights", "--days", "7") == 0
     assert "5 questions: 2 answered, 3 refused" in book.out
     wanted = [
-        "Not in the book",
+        "Without an answer",
         "2 × lidar",
         "- How do I calibrate the lidar?",
         "- What does a lidar cost?",
@@ -112,6 +114,14 @@ def test_json_tells_the_same_as_the_service(book: CommandLine) -> None:
     assert (found.book_id, found.days, found.totals.asked) == ("robots", 3, 2)
     assert [group.name for group in found.unanswered] == ["lidar"]
     assert book.json("insights", "--book", "robots", "--days", "3") == told
+
+
+def test_csv_has_every_question_without_addresses_keys_and_formulas(book: CommandLine) -> None:
+    note(book.data, asked("=1+1 for ann@uni.example"), answered("What is an arm?", thumb="down", comment="-2"))
+    assert book("insights", "--csv") == 0
+    head, *rows = list(csv.reader(io.StringIO(book.out)))
+    assert head[:3] == ["asked_at", "question", "outcome"]
+    assert {(row[1], row[6]) for row in rows} == {("'=1+1 for [e-mail]", ""), ("What is an arm?", "'-2")}
 
 
 def test_only_the_days_asked_for_are_counted(book: CommandLine) -> None:

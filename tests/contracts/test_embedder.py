@@ -4,17 +4,20 @@ import hashlib
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
 
 from bookwise.adapters.embedders.cohere import CohereEmbedder
+from bookwise.adapters.embedders.fastembed import FastembedEmbedder
 from bookwise.adapters.embedders.hashing import HashingEmbedder
 from bookwise.adapters.embedders.minilm import MiniLM
 from bookwise.adapters.embedders.openai import OpenAIEmbedder
 from bookwise.domain.books import Vector
 from bookwise.ports import Embedder
 from bookwise.settings import load_settings
+from tests.support.fastembed_folders import EMBEDDING_MODEL, embedding_folder
 from tests.support.scripted_http import Reply, Request, answering
 
 pytestmark = pytest.mark.anyio
@@ -61,12 +64,18 @@ async def minilm() -> AsyncIterator[Embedder]:
     yield MiniLM(cache=load_settings().cache_folder)
 
 
+@asynccontextmanager
+async def fastembed() -> AsyncIterator[Embedder]:
+    yield FastembedEmbedder(EMBEDDING_MODEL, cache=Path("unused"), model_dir=embedding_folder())
+
+
 #: The only place that knows the embedders: a name, and what opens one.
 EMBEDDERS: dict[str, Callable[[], AbstractAsyncContextManager[Embedder]]] = {
     "hashing": hashing,
     "minilm": minilm,
     "openai": openai,
     "cohere": cohere,
+    "fastembed": fastembed,
 }
 
 

@@ -110,6 +110,30 @@ async def test_only_whoever_asked_may_rate_and_nobody_else_learns_of_the_answer(
     assert await journal.questions("robots", since=EVER) == [entry]
 
 
+async def test_a_mark_is_kept_with_its_moment_until_the_question_is_opened_again(
+    journal: Journal, clock: WallClock
+) -> None:
+    first, second, other = a_note(clock.now), a_note(clock.now), a_note(clock.now, book_id="rust")
+    for entry in (first, second, other):
+        await journal.note(entry)
+    clock.move(60)
+    ids = [first.answer_id.upper(), other.answer_id, str(uuid4()), "no id", "\x00"]
+    assert await journal.mark("robots", ids, "fixed") == 1
+    assert await journal.question(first.answer_id) == replace(first, mark="fixed", marked_at=clock.now)
+    assert await journal.question(second.answer_id) == second
+    assert await journal.question(other.answer_id) == other, "of another book"
+    assert await journal.mark("robots", [first.answer_id, second.answer_id], "ignored") == 2
+    assert await journal.mark("robots", [first.answer_id], None) == 1
+    assert await journal.question(first.answer_id) == first
+    assert (await journal.question(second.answer_id)).mark == "ignored"
+
+
+@pytest.mark.parametrize("answer_id", ["", "no id", "\x00", "\ud800", "7d1c2a34-0b5e-4f6a-9c8d-1e2f3a4b5c6d"])
+async def test_a_question_that_does_not_exist_is_not_found(journal: Journal, answer_id: str) -> None:
+    with pytest.raises(NotFound):
+        await journal.question(answer_id)
+
+
 async def test_notes_come_newest_first_from_the_moment_on_for_one_book(journal: Journal, clock: WallClock) -> None:
     entries = [a_note(clock.now + timedelta(hours=hour)) for hour in (2, 0, 3, 1)]
     for one in [*entries, a_note(clock.now + timedelta(hours=2), book_id="rust")]:

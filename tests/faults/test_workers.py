@@ -12,6 +12,8 @@ import pytest
 from bookwise.adapters.sql.database import open_database
 from bookwise.domain.jobs import IngestionJob, LessonOutcome
 from bookwise.ingestion.doctor import examine
+from bookwise.operations.doctor import DiagnoseBooks
+from bookwise.operations.shared_ingest import SharedIngest
 from bookwise.wiring import App
 from tests.support.apps import found, write_book
 from tests.support.databases import ask
@@ -147,3 +149,19 @@ async def test_a_worker_that_is_told_to_stop_hands_its_batch_back(servers: Share
         with patient.worker():
             done = await job_ended(app, job.job_id)
         assert (done.status, done.files_processed, done.attempt) == ("completed", 5, 1)
+
+
+async def test_the_next_repair_finishes_one_that_was_killed(servers: SharedServers, tmp_path: Path) -> None:
+    root = write_book(tmp_path / "book", book(count=3))
+    async with servers.opened() as app:
+        assert app.steps is not None
+        await SharedIngest(source=str(root), book_id="book", mode="incremental").run(app, app.steps)
+        await app.index.remove("book", list(await app.index.revisions("book")))
+        with servers.worker("--repair", COMMAND="doctor", FAULT="kill", FAULT_LESSON="lesson-002.md") as doctor:
+            assert await doctor.ended() == -signal.SIGKILL, doctor.log()
+        (left,) = await app.jobs.jobs("book", limit=1)
+        assert left.completed_at is None
+        (diagnosis,) = (await DiagnoseBooks(repair=True).run(app)).books
+        assert diagnosis.healthy
+        assert (await app.jobs.job(left.job_id)).status == "completed"
+        assert (await found(app, "joint 2 wire 2")).hits[0].chunk.locator.source_file == "lesson-002.md"

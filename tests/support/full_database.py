@@ -15,10 +15,12 @@ from bookwise.adapters.sql.keys import SqlKeys
 from bookwise.adapters.sql.responses import SqlResponses
 from bookwise.adapters.sql.tables import metadata
 from bookwise.adapters.sql.threads import SqlThreads
+from bookwise.adapters.sql.validations import SqlValidations
 from bookwise.adapters.sql.vectors import SqlVectorCache
 from bookwise.domain.books import Book, Calibration, Module
 from bookwise.domain.jobs import LessonOutcome
 from bookwise.domain.journal import AskedQuestion, QuotedLesson
+from bookwise.domain.validation_runs import FailedQuestion, KindCount, ValidationRun
 from bookwise.ports import KeptResponse
 from tests.support.builders import NOON, chunks, record
 from tests.support.talks import WallClock, talk
@@ -37,6 +39,7 @@ FILLED_TABLES = (
     "jobs",
     "kept_responses",
     "lessons",
+    "validation_runs",
 )
 BOOKS = ("Zebra", "arms", "äpfel", "_odd")  #: sorted differently by every database
 
@@ -85,6 +88,21 @@ async def _fill_book(database: Database, catalog: SqlCatalog, book_id: str, numb
             question="Why?",
             outcome="answered",
             lessons=(QuotedLesson(lesson_id="l", title="Loops", url=""),),
+            mark="fixed",
+            marked_at=NOON,
+        )
+    )
+    await SqlValidations(database).add(
+        ValidationRun(
+            run_id=str(UUID(int=number + 1, version=4)),
+            book_id=book_id,
+            ran_at=NOON,
+            engine="extractive",
+            own_questions=bool(number % 2),
+            asked=3,
+            correct=2,
+            kinds=(KindCount(kind="answerable", asked=3, correct=2),),
+            failed=(FailedQuestion(id="loops", reason="refused „“"),),
         )
     )
 

@@ -15,8 +15,8 @@ from starlette.types import Message
 from bookwise.api.app import create_app
 from bookwise.api.state import ServiceState
 from bookwise.settings import Settings
-from tests.support.copies import copy_folder
 from tests.support.embedders import shared_embedder
+from tests.support.shared_index import copy_book
 
 DELIBERATE = {"X-Requested-With": "tests"}  #: what no form sends
 
@@ -41,12 +41,11 @@ class Opened:
 
 @asynccontextmanager
 async def http_service(
-    settings: Settings, book: Path | None = None, *, open_to_anyone: bool = True
+    settings: Settings, book: Path | None = None, *, open_to_anyone: bool = True, own_index: bool = False
 ) -> AsyncIterator[Opened]:
-    """The service on a copy of this data folder, or on an empty one."""
-    if book is not None:
-        copy_folder(book, settings.data_dir)
-    app = create_app(settings, open_to_anyone=open_to_anyone, embedder=shared_embedder(settings))
+    """The service on a copy of this data folder, or on an empty one. `own_index`: the test writes to the index."""
+    index = copy_book(book, settings, own_index=own_index) if book is not None else None
+    app = create_app(settings, open_to_anyone=open_to_anyone, embedder=shared_embedder(settings), index=index)
     transport = httpx2.ASGITransport(app)
     async with (
         app.router.lifespan_context(app),

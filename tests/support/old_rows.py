@@ -49,6 +49,11 @@ ROWS: dict[str, tuple[str, ...]] = {
         f"UPDATE embeddings SET checksum = 3066839698, stored_at = {TIME} WHERE text_hash = 'hash{{n}}'",
         "UPDATE lessons SET text_hashes = '[\"hash{n}\"]' WHERE book_id = 'book{n}'",
     ),
+    "0008": (
+        f"UPDATE asked_questions SET mark = 'fixed', marked_at = {TIME} WHERE book_id = 'book{{n}}'",
+        "INSERT INTO validation_runs (run_id, book_id, ran_at, engine, own_questions, asked, correct, useful_asked,"
+        f" useful, kinds, failed) VALUES ({ANSWER}, 'book{{n}}', {TIME}, 'extractive', true, 2, 1, 0, 0, '[]', '[]')",
+    ),
 }
 BYTES = {"sqlite": "x'0102'", "postgresql": r"'\x0102'"}
 

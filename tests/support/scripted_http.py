@@ -40,6 +40,7 @@ class Request:
 
 
 Answer = Callable[[Request], Reply]
+ACCEPT_STEPS = 4  #: of the event loop, until `Server.accept` is called for a connection that the listener has taken
 
 
 class Server:
@@ -54,7 +55,8 @@ class Server:
         self.host = "127.0.0.1"
         self._answer = answer
         self._at_once = 0
-        self._talks: set[asyncio.Task[None]] = set()
+        self._talks: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
+        self._is_stopped = False
 
     @property
     def url(self) -> str:
@@ -69,27 +71,33 @@ class Server:
     def targets(self) -> list[str]:
         return [request.target for request in self.requests]
 
-    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Starts to serve a connection. It is known from here on, even if the server stops before its first step."""
+        if self._is_stopped:
+            writer.close()
+            return
+        task = asyncio.get_running_loop().create_task(self._talk(reader, writer))
+        self._talks[task] = writer
+        task.add_done_callback(self._talks.pop)
+
+    async def _talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Serves one connection until either side ends it."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._talks.add(task)
         try:
             with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
                 while (request := await _read_request(reader)) is not None and await self._serve(request, writer):
                     pass
         finally:
-            self._talks.discard(task)
-            writer.close()
-            with suppress(ConnectionError, asyncio.CancelledError):
-                await writer.wait_closed()
+            await _close(writer)
 
     async def stop(self) -> None:
-        """Ends every conversation, also those that hang."""
-        talks = list(self._talks)
+        """Ends every conversation, also those that hang or have not begun."""
+        self._is_stopped = True
+        talks = dict(self._talks)
         for talk in talks:
             talk.cancel()
         await asyncio.gather(*talks, return_exceptions=True)
+        for writer in talks.values():  # a task that was cancelled before its first step has closed nothing
+            await _close(writer)
 
     async def _serve(self, request: Request, writer: asyncio.StreamWriter) -> bool:
         if self.keeps_requests:
@@ -139,14 +147,22 @@ def routed(routes: Mapping[str, Reply]) -> AbstractAsyncContextManager[Server]:
 async def answering(answer: Answer, *, host: str = "127.0.0.1", port: int = 0) -> AsyncIterator[Server]:
     """Serves whatever the function says."""
     server = Server(answer)
-    listener = await asyncio.start_server(server.talk, host, port)
+    listener = await asyncio.start_server(server.accept, host, port)
     server.host, server.port = listener.sockets[0].getsockname()[:2]
     try:
         yield server
     finally:
+        for _ in range(ACCEPT_STEPS):  # a closed listener would lose the connection that it is accepting, unclosed
+            await asyncio.sleep(0)
         listener.close()
         await server.stop()
         await listener.wait_closed()
+
+
+async def _close(writer: asyncio.StreamWriter) -> None:
+    writer.close()
+    with suppress(ConnectionError, asyncio.CancelledError):
+        await writer.wait_closed()
 
 
 async def _read_request(reader: asyncio.StreamReader) -> Request | None:

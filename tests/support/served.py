@@ -12,8 +12,8 @@ import uvicorn
 from bookwise.api.app import create_app
 from bookwise.api.state import ServiceState
 from bookwise.settings import Settings
-from tests.support.copies import copy_folder
 from tests.support.embedders import shared_embedder
+from tests.support.shared_index import copy_book
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +42,12 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def served(settings: Settings, small_book: Path, *, open_to_anyone: bool = True) -> AsyncIterator[Served]:
-    """The small book, served from a copy of its data folder."""
-    copy_folder(small_book, settings.data_dir)
-    app = create_app(settings, open_to_anyone=open_to_anyone, embedder=shared_embedder(settings))
+async def served(
+    settings: Settings, small_book: Path, *, open_to_anyone: bool = True, own_index: bool = False
+) -> AsyncIterator[Served]:
+    """The small book, served from a copy of its data folder. `own_index`: the test writes to the index."""
+    index = copy_book(small_book, settings, own_index=own_index)
+    app = create_app(settings, open_to_anyone=open_to_anyone, embedder=shared_embedder(settings), index=index)
     server = _Server(uvicorn.Config(app, log_level="warning", lifespan="on"))
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))

@@ -13,9 +13,9 @@ from bookwise.domain.threads import ThreadMessage
 from bookwise.settings import Settings
 from bookwise.wiring import App, open_answers, open_app
 from tests.support.apps import ingested, write_book
-from tests.support.copies import copy_folder
 from tests.support.embedders import shared_embedder
 from tests.support.scripted_model import KEY
+from tests.support.shared_index import copy_book
 
 BOOK = "book"
 LESSONS = {
@@ -119,9 +119,8 @@ def small_book(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @asynccontextmanager
 async def asking_app(settings: Settings, small_book: Path) -> AsyncIterator[tuple[App, AskKit]]:
     """The book opened from a copy of its data folder."""
-    copy_folder(small_book, settings.data_dir)
-    embedder = shared_embedder(settings)
-    async with open_app(settings, embedder=embedder) as app, open_answers(settings, app.search_kit) as kit:
+    index, embedder = copy_book(small_book, settings), shared_embedder(settings)
+    async with open_app(settings, embedder=embedder, index=index) as app, open_answers(settings, app.search_kit) as kit:
         yield app, kit
 
 

@@ -18,7 +18,7 @@ LESSONS = {
 ASKS_TOPIC = "What carries messages from many publishers to many subscribers without waiting?"
 ASKS_SERVICE = "What answers one request with exactly one response, and the caller waits?"
 ASKS_NOTHING = "Zebra xylophone quantum pastry?"
-ASKS_NEAR = "Which zebra publishers paint quantum messages without a pastry?"  #: near a lesson, but not answered
+ASKS_NEAR = "Which zebra topics paint quantum messages without a pastry?"  #: near a lesson, but not answered
 
 MODULES = """
 [book]

@@ -1,4 +1,4 @@
-"""`bookwise worker` with a fault, named by environment variables, when it reads or publishes a lesson.
+"""`bookwise worker`, or COMMAND, with a fault, named by environment variables, when it reads or publishes a lesson.
 
 python -m tests.support.worker_child [OPTIONS OF THE COMMAND]
 
@@ -60,5 +60,5 @@ if __name__ == "__main__":
         stages.parse = _parse_with_fault  # type: ignore[assignment, attr-defined]
     if os.environ.get("RESTART"):
         _restart_when_killed()
-    sys.argv[:1] = ["bookwise", "worker"]
+    sys.argv[:1] = ["bookwise", os.environ.get("COMMAND", "worker")]
     run()

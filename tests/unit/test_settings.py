@@ -100,6 +100,10 @@ def test_an_unknown_name_in_dotenv_or_toml_is_refused(clean_place: Path) -> None
     ("name", "value", "said"),
     [
         ("BOOKWISE_EMBEDDER", "word2vec", "minilm"),
+        ("BOOKWISE_EMBEDDER", "fastembed:", "fastembed:MODEL"),
+        ("BOOKWISE_RERANKER", "cohere", "cohere:MODEL"),
+        ("BOOKWISE_RERANKER", "minilm:x", "fastembed:MODEL"),
+        ("BOOKWISE_EMBEDDING_SIZE", "0", "greater than or equal to 1"),
         ("AGENT_TOP_K", "0", "greater than or equal to 1"),
         ("AGENT_TOP_K", "101", "less than or equal to 100"),
         ("AGENT_TOP_K", "many", "integer"),

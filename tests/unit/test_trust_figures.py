@@ -47,18 +47,19 @@ def test_a_figure_whose_control_stays_green_proves_nothing(control: Measured | N
     line = Line(figure=FIGURE, measured=GOOD, control=control)
     assert line.verdict == "passed"
     assert not line.is_proven
-    assert "STAYED GREEN" in table([line])
+    assert ("STAYED GREEN" if control else "nothing is stored: the measurement failed") in table([line])
     assert Line(figure=FIGURE, measured=GOOD, control=BAD).is_proven
 
 
 def test_the_table_replaces_the_one_of_the_page(tmp_path: Path) -> None:
     page = tmp_path / "trust.md"
     page.write_text(f"# Trust\n\n{BEGIN}\nold\n{END}\n\nThe end.\n")
-    write_table(page, [Line(figure=FIGURE, measured=GOOD, control=BAD)])
+    write_table(page, [Line(figure=FIGURE, measured=GOOD, control=BAD)], "Measured today.")
     text = page.read_text()
+    assert "Measured today." in text
     assert "| 1 | losses: kills; bad: an acknowledged answer that is gone | passed | 0 of 200 |" in text
     assert "old" not in text
     assert text.endswith("The end.\n")
     page.write_text("# Another page\n")
     with pytest.raises(SystemExit, match="no place"):
-        write_table(page, [])
+        write_table(page, [], "")

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bookwise.adapters.qdrant.collections import IDENTITY_FILE
+from bookwise.adapters.sparse_files import data_blocks
 
 SEAL_FILE = "seal.json"
 DATABASE_FILE = "bookwise.db"
 INDEX_FOLDER = "index"
 #: The engine may rewrite these when it opens an index. Damage to them shows in the chunks.
 REWRITTEN = frozenset({"tracker_journal.dat", "edge_config.json", "mutable_id_tracker.versions"})
-BLOCK_BYTES = 64 * 1024
 
 
 class SealedFile(NamedTuple):
@@ -68,8 +68,8 @@ def _compare_quickly(folder: Path, seal: Seal) -> Seal:
     """Compares only the files whose size or time differ: none, unless the folder was copied or changed."""
     changed = set(seal.changed)
     for name, file in seal.files.items():
-        path = folder / name
-        if not path.is_file() or (_stat(path) != file[:2] and _digest(path) != file.digest):
+        path = f"{folder}/{name}"
+        if not os.path.isfile(path) or (_stat(path) != file[:2] and _digest(path) != file.digest):
             changed.add(name)
     return Seal(seal.files, frozenset(changed))
 
@@ -77,9 +77,9 @@ def _compare_quickly(folder: Path, seal: Seal) -> Seal:
 def _write(folder: Path, previous: Seal) -> None:
     files: dict[str, SealedFile] = {}
     for unit in _units(folder):
-        is_same = _is_same(unit.marker, previous.files.get(unit.marker.relative_to(folder).as_posix()))
-        for path in unit.files:
-            name = path.relative_to(folder).as_posix()
+        is_same = _is_same(folder / unit.marker, previous.files.get(unit.marker))
+        for name in unit.files:
+            path = f"{folder}/{name}"  # not a Path: with 150 files they take longer than the digests
             known = previous.files.get(name) if is_same else None
             files[name] = SealedFile(*_stat(path), known.digest if known else _digest(path))
     if not files and not previous.changed:
@@ -106,16 +106,16 @@ def _read(folder: Path) -> Seal:
 def _is_deleted(folder: Path, name: str) -> bool:
     """Whether the whole index of this file is gone, as after a move to a server. A book without an index is noticed
     elsewhere."""
-    parts = Path(name).parts
-    return parts[0] == INDEX_FOLDER and not (folder / INDEX_FOLDER / parts[1]).exists()
+    parts = name.split("/")
+    return parts[0] == INDEX_FOLDER and not os.path.exists(f"{folder}/{INDEX_FOLDER}/{parts[1]}")
 
 
 class _SealedUnit(NamedTuple):
     """Files that are written together, and the one whose time says when. The engine touches its files even if it only
     reads them, or writes them without a trace in their times."""
 
-    marker: Path
-    files: list[Path]
+    marker: str
+    files: list[str]
 
 
 def _units(folder: Path) -> Iterator[_SealedUnit]:
@@ -123,18 +123,27 @@ def _units(folder: Path) -> Iterator[_SealedUnit]:
     database = folder / DATABASE_FILE
     log = folder / f"{DATABASE_FILE}-wal"
     if database.is_file() and not (log.is_file() and log.stat().st_size):  # another process still reads it
-        yield _SealedUnit(database, [database])
+        yield _SealedUnit(DATABASE_FILE, [DATABASE_FILE])
     for identity in sorted((folder / INDEX_FOLDER).glob(f"*/{IDENTITY_FILE}")):
-        files = sorted(path for path in identity.parent.rglob("*") if path.name not in REWRITTEN and path.is_file())
-        yield _SealedUnit(identity, files)
+        files = sorted(
+            name for name in _names_below(identity.parent, folder) if name.rpartition("/")[2] not in REWRITTEN
+        )
+        yield _SealedUnit(identity.relative_to(folder).as_posix(), files)
+
+
+def _names_below(start: Path, folder: Path) -> Iterator[str]:
+    """The files below `start`, relative to the folder."""
+    for path, _, files in os.walk(start):
+        below = path.removeprefix(f"{folder}/")
+        yield from (f"{below}/{name}" for name in files if os.path.isfile(f"{path}/{name}"))
 
 
 def _is_same(marker: Path, known: SealedFile | None) -> bool:
     return known is not None and _stat(marker) == known[:2]
 
 
-def _stat(path: Path) -> tuple[int, int]:
-    stat = path.stat()
+def _stat(path: Path | str) -> tuple[int, int]:
+    stat = os.stat(path)
     return stat.st_size, stat.st_mtime_ns
 
 
@@ -142,28 +151,12 @@ def _text_digest(text: str) -> str:
     return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def _digest(path: Path) -> str:
+def _digest(path: Path | str) -> str:
     """A digest of the content that is the same whether zeros are written or left as holes."""
-    with path.open("rb", buffering=0) as file:
+    with open(path, "rb", buffering=0) as file:
         handle = file.fileno()
         size = os.fstat(handle).st_size
         digest = blake2b(str(size).encode(), digest_size=16)
-        for offset in _written_blocks(handle, size):
-            block = os.pread(handle, BLOCK_BYTES, offset)
-            if block.count(0) != len(block):
-                digest.update(offset.to_bytes(8) + block)
+        for offset, block in data_blocks(handle, size):
+            digest.update(offset.to_bytes(8) + block)
     return digest.hexdigest()
-
-
-def _written_blocks(handle: int, size: int) -> Iterator[int]:
-    """Where the blocks that may contain data begin. Most of an index's files are holes."""
-    offset = 0
-    while offset < size:
-        if hasattr(os, "SEEK_DATA"):
-            try:
-                offset = os.lseek(handle, offset, os.SEEK_DATA)
-            except OSError:  # no data after this
-                return
-        offset -= offset % BLOCK_BYTES
-        yield offset
-        offset += BLOCK_BYTES

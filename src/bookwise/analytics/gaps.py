@@ -11,6 +11,8 @@ from itertools import combinations
 from typing import Literal, TypeAlias
 
 from bookwise.domain.journal import AskedQuestion
+from bookwise.text.markup import without_markup
+from bookwise.text.masking import EMAIL_MASK, KEY_MASK
 from bookwise.text.topics import TOKEN, bare, names_something, phrases
 from bookwise.text.words import stem
 
@@ -26,7 +28,8 @@ _POSSESSIVE = re.compile(r"['’]s?$")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Questions about one topic that the book does not answer, or answers with low confidence."""
+    """Questions about one topic without an answer, or with an uncertain one. The book may cover the topic: a refusal
+    can be wrong."""
 
     kind: GapKind
     name: str
@@ -43,7 +46,7 @@ class Gap:
     @property
     def examples(self) -> tuple[str, ...]:
         """Returns the newest questions, each once."""
-        distinct = {_normalized(entry.question): entry.question for entry in reversed(self.entries) if entry.question}
+        distinct = {normalized(entry.question): entry.question for entry in reversed(self.entries) if entry.question}
         return tuple(distinct.values())[: -EXAMPLES_MAX - 1 : -1]
 
 
@@ -52,11 +55,12 @@ def gaps(questions: Sequence[AskedQuestion], kind: GapKind, *, common: frozenset
 
     `questions` has the newest question first. Words in `common` only count for questions without other words.
     """
-    terms = [_topic_terms(entry.question, common) for entry in questions]
+    texts = [_plain(entry.question) for entry in questions]
+    terms = [_topic_terms(text, common) for text in texts]
     groups = []
     for members in _clusters(terms):
         shared = frozenset.intersection(*(terms[at] for at in members))
-        name = _name(shared, [questions[at].question for at in members])
+        name = _name(shared, [texts[at] for at in members])
         groups.append(Gap(kind=kind, name=name, entries=tuple(questions[at] for at in members)))
     pairs = list(zip(questions, terms, strict=True))
     for name, has_text in ((UNNAMED, True), (NOT_KEPT, False)):
@@ -67,7 +71,7 @@ def gaps(questions: Sequence[AskedQuestion], kind: GapKind, *, common: frozenset
 
 def common_terms(questions: Sequence[str]) -> frozenset[str]:
     """Returns the words that many answered questions contain: they name the subject of the whole book."""
-    counts = Counter(term for question in questions for term in _terms(question))
+    counts = Counter(term for question in questions for term in _terms(_plain(question)))
     least = max(_COMMON_LEAST, _COMMON_SHARE * len(questions))
     return frozenset(term for term, count in counts.items() if count >= least)
 
@@ -147,7 +151,13 @@ def _runs(shared: frozenset[str], question: str) -> Iterator[tuple[tuple[str, ..
                 yield stems[first:last], _POSSESSIVE.sub("", spelling)
 
 
-def _normalized(question: str) -> str:
+def _plain(question: str) -> str:
+    """Returns the words that the reader wrote: markup and masks are not a topic."""
+    return without_markup(question.replace(EMAIL_MASK, " ").replace(KEY_MASK, " "))
+
+
+def normalized(question: str) -> str:
+    """Returns the question as it is compared with others."""
     return " ".join(question.lower().split())
 
 

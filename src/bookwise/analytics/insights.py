@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 
@@ -11,6 +11,7 @@ import anyio.to_thread
 from bookwise.analytics.gaps import Gap, common_terms, gaps
 from bookwise.domain.journal import AskedQuestion, QuotedLesson
 from bookwise.ports import Journal
+from bookwise.text.masking import mask
 
 READ_MAX = 10_000  #: questions read at once
 
@@ -24,11 +25,17 @@ class Figures:
     refused: int = 0
     blocked: int = 0
     interrupted: int = 0
+    low_confidence: int = 0  #: of the answered ones
 
     @property
     def refusal_rate(self) -> float:
         """Returns the share of refused questions; 0 without questions."""
         return self.refused / self.asked if self.asked else 0.0
+
+    @property
+    def uncertain_rate(self) -> float:
+        """Returns the share of questions that were refused or answered with low confidence; 0 without questions."""
+        return (self.refused + self.low_confidence) / self.asked if self.asked else 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,8 +83,19 @@ class Insights:
 
 async def read_insights(journal: Journal, book_id: str, *, days: int, now: datetime) -> Insights:
     """Returns the insights of the last `days` days, including today (UTC)."""
-    questions = await journal.questions(book_id, since=_start(days, now), limit=READ_MAX)
+    questions = await read_questions(journal, book_id, days=days, now=now)
     return await anyio.to_thread.run_sync(partial(insights, questions, days=days, now=now))
+
+
+async def read_questions(journal: Journal, book_id: str, *, days: int, now: datetime) -> list[AskedQuestion]:
+    """Returns the questions of the last `days` days, newest first, at most `READ_MAX`, with e-mail addresses and keys
+    masked: what authors see and export comes from here."""
+    questions = await journal.questions(book_id, since=_start(days, now), limit=READ_MAX)
+    return await anyio.to_thread.run_sync(lambda: list(map(masked, questions)))
+
+
+def masked(entry: AskedQuestion) -> AskedQuestion:
+    return replace(entry, question=mask(entry.question), comment=mask(entry.comment))
 
 
 def insights(asked_questions: Sequence[AskedQuestion], *, days: int, now: datetime) -> Insights:
@@ -88,7 +106,7 @@ def insights(asked_questions: Sequence[AskedQuestion], *, days: int, now: dateti
     truncated = len(asked_questions) >= READ_MAX
     if truncated and entries:
         first = _day(entries[-1])
-    questions = [entry for entry in entries if not _is_small_talk(entry)]
+    questions = [entry for entry in entries if not is_small_talk(entry)]
     thumbs = Counter(entry.thumb for entry in entries)
     return Insights(
         days=days,
@@ -111,8 +129,12 @@ def _day(entry: AskedQuestion) -> date:
     return entry.asked_at.astimezone(UTC).date()
 
 
-def _is_small_talk(entry: AskedQuestion) -> bool:
+def is_small_talk(entry: AskedQuestion) -> bool:
     return entry.outcome == "refused" and entry.reason == "small-talk"
+
+
+def is_low_confidence(entry: AskedQuestion) -> bool:
+    return entry.outcome == "answered" and entry.level == "low"
 
 
 def _figures(questions: Sequence[AskedQuestion]) -> Figures:
@@ -123,6 +145,7 @@ def _figures(questions: Sequence[AskedQuestion]) -> Figures:
         refused=outcomes["refused"],
         blocked=outcomes["blocked"],
         interrupted=outcomes["interrupted"],
+        low_confidence=sum(map(is_low_confidence, questions)),
     )
 
 
@@ -130,7 +153,7 @@ def _gaps(questions: Sequence[AskedQuestion]) -> tuple[Gap, ...]:
     answered = [entry for entry in questions if entry.outcome == "answered"]
     common = common_terms([entry.question for entry in answered])
     unanswered = [entry for entry in questions if entry.outcome == "refused"]
-    low_confidence = [entry for entry in answered if entry.level == "low"]
+    low_confidence = [entry for entry in answered if is_low_confidence(entry)]
     return (*gaps(unanswered, "unanswered", common=common), *gaps(low_confidence, "low-confidence", common=common))
 
 

@@ -13,6 +13,7 @@ import anyio
 from bookwise.answering import messages
 from bookwise.answering.evidence.decision import Decision, for_reader, nearest_lessons, no_evidence
 from bookwise.answering.evidence.retrieve import EvidenceSearch
+from bookwise.answering.followup.current_lesson import with_lesson_title
 from bookwise.answering.followup.resolve import resolve
 from bookwise.answering.grounding.citation_numbers import in_order
 from bookwise.answering.guardrails import injection
@@ -110,7 +111,8 @@ class AnswerRun:
         self._kit = kit
         self._history = tuple(history)[-2 * kit.max_turns :]
         self._engine = kit.engine_for(question)
-        self._search = EvidenceSearch(question=question, kit=kit.search)
+        lesson_id = question.lesson.id if question.lesson else None
+        self._search = EvidenceSearch(question=question, kit=kit.search, lesson_id=lesson_id)
         self._deadline = anyio.current_time() + kit.timeout_seconds
         self._started = self._retrieved = perf_counter()
 
@@ -125,7 +127,7 @@ class AnswerRun:
         query = await self._standalone()
         yield SearchStarted(query=query, top_k=self._question.top_k)
         only_quotes = self._engine.name == "extractive"
-        decision = for_reader(await self._search.decide(query), self._question.text, book, only_quotes=only_quotes)
+        decision = for_reader(await self._decide(query), self._question.text, book, only_quotes=only_quotes)
         self._retrieved = perf_counter()
         yield EvidenceFound(evidence=decision.evidence)
         if decision.refusal is not None:
@@ -135,6 +137,15 @@ class AnswerRun:
         async with aclosing(self._generation(book, decision.evidence)) as generation:
             async for event in generation:
                 yield event
+
+    async def _decide(self, query: str) -> Decision:
+        """Returns the decision for the lesson that the question is about, or for the book if that lesson has no
+        answer."""
+        decision = await self._search.decide(query)
+        if decision.refusal is None or self._search.lesson_id is None:
+            return decision
+        self._search = EvidenceSearch(question=self._question, kit=self._kit.search)
+        return await self._search.decide(query)
 
     def _immediate_answer(self, book: Book) -> Blocked | Refused | None:
         """Returns the answer to a message that needs no search: an injection attempt or small talk."""
@@ -187,12 +198,14 @@ class AnswerRun:
 
     async def _standalone(self) -> str:
         """Returns the question as it is searched for: rewritten by the model if there is one, by rules otherwise."""
-        resolved = resolve(self._question.text, self._history)
+        lesson = self._question.lesson
+        text = with_lesson_title(self._question.text, lesson.title) if lesson else self._question.text
+        resolved = resolve(text, self._history)
         has_answer = any(message.role == "assistant" and message.complete for message in self._history)
         if not resolved.is_followup or not has_answer or self._kit.rewriter is None:
             return resolved.text
         try:
-            return await self._kit.rewriter.standalone(self._question.text, self._history, deadline=self._deadline)
+            return await self._kit.rewriter.standalone(text, self._history, deadline=self._deadline)
         except ModelUnavailable:
             return resolved.text
 
@@ -203,7 +216,7 @@ class AnswerRun:
             case "ambiguous":
                 text = messages.which_one(decision.nearest)
             case "other-language":
-                text = messages.other_language(book.language, decision.nearest)
+                text = messages.other_language(book.language)
             case _:
                 text = messages.refusal(decision.nearest)
         return self._refused(decision, text)

@@ -136,7 +136,9 @@ def _details(answer: Answer) -> dict[str, Any]:
     """Returns what an interface needs to show the answer again."""
     details: dict[str, Any] = {"outcome": type(answer).__name__.lower(), "engine": answer.meta.engine}
     if isinstance(answer, Answered):
-        details["citations"] = [_citation(citation.passage, citation.quote) for citation in answer.citations]
+        citations = {citation.number: citation for citation in reversed(answer.citations)}  # the first of each number
+        details["citations"] = [_citation(citations[n].passage, citations[n].quote) for n in sorted(citations)]
+        details["degraded"] = answer.meta.degraded
         details["highlights"] = [{"start": h.start, "end": h.end} for h in answer.highlights]
         details["related"] = [_related(related) for related in answer.related]
         details["disclaimer"] = answer.disclaimer

@@ -16,20 +16,20 @@ def small_talk(title: str) -> str:
 
 
 def refusal(nearest: Sequence[Passage]) -> str:
-    """Returns a refusal that names the closest lessons without claiming that they answer."""
-    return _with_closest(NOT_IN_THE_BOOK, nearest)
+    """Returns a refusal that says what the book covers instead, without claiming that it answers."""
+    covered = (f"The book covers {_coverage(passage)} [{passage.number}]." for passage in nearest)
+    return " ".join([NOT_IN_THE_BOOK, *covered])
 
 
-def other_language(book_language: str, nearest: Sequence[Passage]) -> str:
-    """Returns the refusal of a question in another language than the book's, with the closest lessons."""
-    return _with_closest(f"I can only answer in {language_name(book_language)}.", nearest)
+def other_language(book_language: str) -> str:
+    """Returns the refusal of a question in another language than the book's."""
+    return f"I can only answer in {language_name(book_language)}."
 
 
-def _with_closest(message: str, nearest: Sequence[Passage]) -> str:
-    if not nearest:
-        return message
-    lessons = "; ".join(f"{title(passage)} [{passage.number}]" for passage in nearest)
-    return f"{message} The closest sections are: {lessons}."
+def _coverage(passage: Passage) -> str:
+    locator = passage.chunk.locator
+    section, lesson = locator.section_title, locator.page_title
+    return f"“{section}” in “{lesson}”" if section and section != lesson else f"“{lesson}”"
 
 
 def doubtful(passage: Passage) -> str:

@@ -21,7 +21,21 @@ from bookwise.api.middleware.request_guard import RequestGuard
 from bookwise.api.middleware.request_log import RequestLog
 from bookwise.api.openapi import describe
 from bookwise.api.request_body import add_large_bodies
-from bookwise.api.routes import books, chat, feedback, health, ingestion, openai, operator, page, search, sessions
+from bookwise.api.routes import (
+    author,
+    author_page,
+    books,
+    chat,
+    feedback,
+    health,
+    ingestion,
+    keys,
+    openai,
+    operator,
+    page,
+    search,
+    sessions,
+)
 from bookwise.api.routes.health import HealthChecks
 from bookwise.api.routes.mcp import mount_mcp
 from bookwise.api.state import ServiceState, open_state
@@ -30,7 +44,7 @@ from bookwise.domain.errors import BookwiseError
 from bookwise.domain.rate_limits import MAINTENANCE_SECONDS
 from bookwise.domain.threads import IDLE_SECONDS
 from bookwise.operations.retention import apply_retention
-from bookwise.ports import Embedder
+from bookwise.ports import Embedder, LessonIndex
 from bookwise.settings import Settings
 
 CLEANUP_SECONDS = 300.0
@@ -41,13 +55,19 @@ NO_TELEMETRY: Any = {"tracing": False, "metrics": False, "logs": False, "operati
 logger = logging.getLogger("bookwise.api")
 
 
-def create_app(settings: Settings, *, open_to_anyone: bool | None = True, embedder: Embedder | None = None) -> FastAPI:
+def create_app(
+    settings: Settings,
+    *,
+    open_to_anyone: bool | None = True,
+    embedder: Embedder | None = None,
+    index: LessonIndex | None = None,
+) -> FastAPI:
     """The service. Its lifespan locks the data folder. `open_to_anyone` None: open unless there has been a key.
-    `embedder` replaces the configured one; the caller closes it."""
+    `embedder` and `index` replace the configured ones; the caller closes them."""
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        async with open_state(settings, open_to_anyone=open_to_anyone, embedder=embedder) as state:
+        async with open_state(settings, open_to_anyone=open_to_anyone, embedder=embedder, index=index) as state:
             app.state.service = state
             app.state.rate_limits = state.app.rate_limits
             app.state.health_checks = HealthChecks(state)
@@ -98,13 +118,15 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
 
 
 def _add_routes(app: FastAPI) -> None:
-    for module in (chat, sessions, feedback, search, books, openai, ingestion):
+    app.include_router(author.csv_router)  # before /author/questions/{id}
+    for module in (chat, sessions, feedback, author, search, books, openai, ingestion, keys):
         app.include_router(module.router, dependencies=[Limited], responses=problems.RESPONSES)
     mount_mcp(app)
     app.include_router(ingestion.webhook_router, responses=problems.RESPONSES)
     app.include_router(operator.router, dependencies=[Limited])
     app.include_router(health.router)
-    app.include_router(page.router, responses=problems.ANYWHERE)
+    for pages in (page, author_page):
+        app.include_router(pages.router, responses=problems.ANYWHERE)
 
 
 async def _maintain_limits(state: ServiceState) -> None:

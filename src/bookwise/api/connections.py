@@ -7,10 +7,12 @@ from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from bookwise.api.early_refusal import EarlyRefusal
 from bookwise.settings import Settings
 
 RESERVED_FILES = 96  #: for the database, the index and the language model; a service in use has about 25 open
@@ -35,6 +37,7 @@ class ConnectionConfig(uvicorn.Config):
         self.connections_max = min(settings.max_connections, _connections_for_files())
         self.send_seconds = SEND_SECONDS
         self.waiting: dict[Connection, None] = {}  #: connections whose client has to act, longest wait first
+        self.early_refusal: EarlyRefusal | None = None  #: when the service is open
 
 
 class Connection(H11Protocol):
@@ -47,6 +50,7 @@ class Connection(H11Protocol):
 
     config: ConnectionConfig
     _deadline: asyncio.TimerHandle | None = None
+    _unread = 0  #: bytes of the body of a refused question that have not arrived
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
@@ -60,8 +64,40 @@ class Connection(H11Protocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        super().data_received(data)
+        if self._unread:
+            data = self._skip_body(data)
+        if data and not self._refuse_early(data):
+            super().data_received(data)
         self._watch()
+
+    def _refuse_early(self, data: bytes) -> bool:
+        """Refuses a question that begins here while the queue is full. The client may use the connection again."""
+        refusal = self.config.early_refusal
+        is_idle = self.conn.our_state is h11.IDLE and self.conn.their_state is h11.IDLE and not self._has_partial_head
+        head = refusal.head(data) if refusal and is_idle else None
+        if refusal is None or head is None:
+            return False
+        self._stop_watching()
+        self._unset_keepalive_if_required()
+        self.transport.write(refusal.response(head))
+        self._unread = head.unread
+        if not head.keeps_alive:
+            self.transport.close()
+        elif not head.unread:
+            self._wait_for_next_request()
+        return True
+
+    def _skip_body(self, data: bytes) -> bytes:
+        """Drops the rest of the body of a refused question. Returns what follows it."""
+        skipped = min(self._unread, len(data))
+        self._unread -= skipped
+        if not self._unread:
+            self._cancel_deadline()
+            self._wait_for_next_request()
+        return data[skipped:]
+
+    def _wait_for_next_request(self) -> None:
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -26,27 +26,46 @@ class LoadLimit:
         self._longest_wait = longest_wait
         self._clock = clock
         self._slots = anyio.CapacityLimiter(AT_ONCE)
+        self._waiting = 0
         self._mean_seconds = FIRST_GUESS
+
+    @property
+    def expected_wait(self) -> float:
+        """Seconds that a new question would wait for its slot."""
+        return (self._waiting + 1) * self._mean_seconds / AT_ONCE if self._slots.available_tokens <= 0 else 0.0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether a new question would wait too long. Only questions with a valid key, within its rate, are counted."""
+        return self.expected_wait > self._longest_wait
+
+    def refusal(self) -> Overloaded:
+        return Overloaded(
+            "The service is overloaded: too many questions are waiting for their turn.",
+            advice="Wait for the time in Retry-After, then ask again.",
+            retry_after=self.expected_wait,
+        )
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator["Slot"]:
         """Waits for a slot, first come, first served. Raises `Overloaded` at once when the wait would be too long."""
-        waiting = self._slots.statistics().tasks_waiting
-        wait = (waiting + 1) * self._mean_seconds / AT_ONCE
-        if self._slots.available_tokens <= 0 and wait > self._longest_wait:
-            raise Overloaded(
-                f"The service is overloaded: {waiting} questions are waiting for their turn.",
-                advice="Wait for the time in Retry-After, then ask again.",
-                retry_after=wait,
-            )
+        if self.is_full:
+            raise self.refusal()
         slot = Slot(self._slots, self._clock)
-        await self._slots.acquire_on_behalf_of(slot)
+        await self._wait_for(slot)
         slot.began = self._clock()
         try:
             yield slot
         finally:
             slot.release()
             self._mean_seconds += SMOOTHING * (slot.seconds - self._mean_seconds)
+
+    async def _wait_for(self, slot: "Slot") -> None:
+        self._waiting += 1
+        try:
+            await self._slots.acquire_on_behalf_of(slot)
+        finally:
+            self._waiting -= 1
 
     async def answer(
         self, events: AsyncGenerator[AnswerEvent], kit: AskKit, engine: EngineName | None = None

@@ -19,11 +19,13 @@ TAGS = {
     "chat": "Ask questions; answers come only from the book.",
     "sessions": "Read and delete stored sessions.",
     "feedback": "Rate answers, and see what readers ask.",
+    "author": "Work on the questions that a book does not answer well; for admins.",
     "search": "Search and read a book without asking a question.",
     "books": "List and remove books.",
     "openai": "Books as models, for clients of OpenAI's chat completions API.",
     "ingestion": "Bring a book in line with its source; for admins.",
-    "page": "The chat page and the chat script.",
+    "keys": "List, create and revoke API keys; for admins.",
+    "page": "The chat page, the chat script and the author's view.",
     "service": "State, configuration and metrics of the service.",
 }
 

@@ -143,7 +143,7 @@ class Problem:
             return {"WWW-Authenticate": "Bearer"}
         if status in (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE) or self.slug in TEMPORARY:
             wait = RETRY_SECONDS if self.retry_after is None else self.retry_after
-            return {"Retry-After": str(max(1, ceil(wait)))}
+            return {"Retry-After": retry_after(wait)}
         return {}
 
     @property
@@ -178,6 +178,11 @@ SHUTTING_DOWN = Problem(
     detail="The service is stopping. The answer ends here and is stored as incomplete.",
     advice="Ask again in a moment.",
 )
+
+
+def retry_after(seconds: float) -> str:
+    """The value of the header for this wait."""
+    return str(max(1, ceil(seconds)))
 
 
 class HttpProblem(HTTPException):

@@ -13,6 +13,7 @@ from bookwise.adapters.data_folder import RunningService, write_service_address
 from bookwise.adapters.json_log import log_to_stderr
 from bookwise.api.app import create_app
 from bookwise.api.connections import ConnectionConfig
+from bookwise.api.early_refusal import EarlyRefusal
 from bookwise.api.middleware.startup_gate import StartupGate
 from bookwise.api.problems import request_id
 from bookwise.api.state import ServiceState
@@ -54,6 +55,8 @@ class Server(uvicorn.Server):
     """Listens at once, so that health checks are answered while the service opens. Ends streams before it waits for
     them. Stopping by a signal is not a failure."""
 
+    config: ConnectionConfig
+
     def __init__(self, gate: StartupGate, listening: socket.socket, settings: Settings) -> None:
         config = ConnectionConfig(
             gate,
@@ -90,6 +93,7 @@ class Server(uvicorn.Server):
         """Writes the address for local commands and for people. From now on the service is open."""
         await self._is_listening.wait()
         self._state = state
+        self.config.early_refusal = EarlyRefusal(state)
         host, port = self._listening.getsockname()[:2]
         where = f"[{host}]" if ":" in host else host
         _write_address(state, f"http://{LOCAL_HOSTS.get(where, where)}:{port}")

@@ -4,6 +4,7 @@ import json
 import logging
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import anyio
@@ -22,6 +23,8 @@ from bookwise.api.problems import (
     problem_of,
     problem_of_exception,
 )
+from bookwise.api.rendering.answers import with_html
+from bookwise.api.rendering.stream import StreamRenderer
 from bookwise.api.state import ServiceState
 from bookwise.domain.answers import (
     AnswerEvent,
@@ -195,32 +198,40 @@ class StreamUsage(Shape):
 
 
 async def answer_frames(
-    events: AsyncGenerator[AnswerEvent], session_id: str, *, answer_id: str
+    events: AsyncGenerator[AnswerEvent], session_id: str, *, answer_id: str, html: bool = False
 ) -> AsyncGenerator[Frame]:
-    """The events of one answer as frames; internal events are left out."""
+    """The events of one answer as frames; internal events are left out. `html`: with the answer as HTML."""
+    renderer = StreamRenderer() if html else None
     async with aclosing(events):
         async for event in events:
-            if encoded := frame_of(event, session_id, answer_id):
+            if encoded := frame_of(event, session_id, answer_id, renderer):
                 yield encoded
 
 
-def frame_of(event: AnswerEvent, session_id: str, answer_id: str) -> Frame | None:
+def frame_of(
+    event: AnswerEvent, session_id: str, answer_id: str, renderer: StreamRenderer | None = None
+) -> Frame | None:
     match event:
         case SearchStarted():
             return frame("tool_call", {"name": TOOL_NAME, "arguments": {"query": event.query, "top_k": event.top_k}})
         case EvidenceFound():
             return frame("retrieval", _retrieval(event.evidence))
         case TextDelta():
-            return frame("content", {"delta": event.text})
+            return frame("content", {"delta": event.text, **_html_delta(event, renderer)})
         case AnswerFinished(answer=Interrupted() as answer):
             problem = model_problem(answer.reason, "The answer was cut off. The text so far is stored as incomplete.")
             return error_frame(problem, session_id=session_id)
         case AnswerFinished():
-            response = ChatResponse.of(event.answer, session_id=session_id, answer_id=answer_id).model_dump(mode="json")
+            response = ChatResponse.of(event.answer, session_id=session_id, answer_id=answer_id)
+            shown = with_html(response) if renderer else response
             usage = StreamUsage.of(event.answer.meta.usage).model_dump()
-            return frame("done", {**response, "usage": usage}, last=True)
+            return frame("done", {**shown.model_dump(mode="json"), "usage": usage}, last=True)
         case StateChanged():
             return None
+
+
+def _html_delta(event: TextDelta, renderer: StreamRenderer | None) -> dict[str, Any]:
+    return asdict(renderer.add(event.text, event.highlights)) if renderer else {}
 
 
 def _retrieval(evidence: Evidence) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from bookwise.api.load_limit import LoadLimit
 from bookwise.api.metrics import Metrics
 from bookwise.api.telemetry import Telemetry, open_telemetry
 from bookwise.domain.errors import Misconfigured
-from bookwise.ports import Embedder, JobQueue, KeyStore
+from bookwise.ports import Embedder, JobQueue, KeyStore, LessonIndex
 from bookwise.settings import Settings
 from bookwise.wiring import App, open_answers, open_app
 
@@ -41,6 +41,7 @@ class ServiceState:
     )  #: proves that a command may read the data folder
     draining: bool = False  #: set first when the service stops: it still answers, but is no longer ready
     stopping: anyio.Event = field(default_factory=anyio.Event)  #: set when the service stops and streams should end
+    key_origins: frozenset[str] = frozenset()  #: origins of active keys, as they were read last
     alarm: Alarm = field(default_factory=Alarm)  #: rings when a key has changed and when the service stops
 
     @property
@@ -53,6 +54,11 @@ class ServiceState:
             self.open_to_anyone = False  # behind a proxy, loopback is not only this machine
         self.alarm.ring()
 
+    async def read_key_origins(self) -> frozenset[str]:
+        keys = await self.keys.keys()
+        self.key_origins = frozenset(origin for key in keys if key.revoked_at is None for origin in key.origins)
+        return self.key_origins
+
     def stop(self) -> None:
         """Makes streams end soon."""
         self.stopping.set()
@@ -61,11 +67,15 @@ class ServiceState:
 
 @asynccontextmanager
 async def open_state(
-    settings: Settings, *, open_to_anyone: bool | None = True, embedder: Embedder | None = None
+    settings: Settings,
+    *,
+    open_to_anyone: bool | None = True,
+    embedder: Embedder | None = None,
+    index: LessonIndex | None = None,
 ) -> AsyncIterator[ServiceState]:
     """Locks the data folder while it is open. `open_to_anyone` None: open unless there has ever been a key. `embedder`
-    replaces the configured one."""
-    async with open_app(settings, embedder=embedder, take_over_jobs=True) as app:
+    and `index` replace the configured ones."""
+    async with open_app(settings, embedder=embedder, index=index, take_over_jobs=True) as app:
         is_open = not await app.keys.any_ever() if open_to_anyone is None else open_to_anyone
         if is_open:
             _require_loopback(settings.host)

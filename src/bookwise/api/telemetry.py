@@ -91,7 +91,7 @@ class Telemetry:
         self._engine = kit.engine
         facts = kit.search.embedder.facts
         self._embedder: Attributes = {
-            "gen_ai.provider.name": PROVIDERS.get(settings.embedder, SERVICE),
+            "gen_ai.provider.name": PROVIDERS.get(settings.embedder.partition(":")[0], SERVICE),
             "gen_ai.request.model": facts.name,
         }
         self._embedder_size = facts.size

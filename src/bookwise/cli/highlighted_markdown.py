@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import ClassVar
 
 from markdown_it import MarkdownIt
@@ -11,6 +10,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.markdown import CodeBlock, Markdown
 from rich.syntax import Syntax
 
+from bookwise.answering.highlight_reader import HighlightReader
 from bookwise.domain.answers import Highlight
 
 _LINE = re.compile(r"\S[^\n]*")
@@ -45,31 +45,10 @@ class HighlightedMarkdown(Markdown):
         super().__init__("", hyperlinks=False)
         self.parsed = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"]).parse(text)
         if highlights:
-            _emphasize(self.parsed, _HighlightReader(text, highlights))
+            _emphasize(self.parsed, HighlightReader(text, highlights))
 
 
-class _HighlightReader:
-    """The Markdown that tokens come from, read from beginning to end."""
-
-    def __init__(self, text: str, highlights: Sequence[Highlight]) -> None:
-        self._text, self._highlights, self._at = text, highlights, 0
-
-    def parts(self, content: str) -> list[tuple[str, bool]]:
-        """The next text of a token, cut where a highlight begins or ends; whether each part is highlighted. A text that
-        is written differently in the source, as `\\\\*` for a star, is not highlighted."""
-        start = self._text.find(content, self._at)
-        if start < 0 or not content:
-            return [(content, False)]
-        self._at = end = start + len(content)
-        cuts = {edge for h in self._highlights for edge in (h.start, h.end) if start < edge < end}
-        edges = [start, *sorted(cuts), end]
-        return [(self._text[a:b], self._is_highlighted(a)) for a, b in pairwise(edges)]
-
-    def _is_highlighted(self, at: int) -> bool:
-        return any(highlight.start <= at < highlight.end for highlight in self._highlights)
-
-
-def _emphasize(tokens: Sequence[Token], source: _HighlightReader) -> None:
+def _emphasize(tokens: Sequence[Token], source: HighlightReader) -> None:
     for token in tokens:
         if token.type in ("fence", "code_block"):
             token.meta["bold_lines"] = _bold_lines(token.content, source)
@@ -77,13 +56,13 @@ def _emphasize(tokens: Sequence[Token], source: _HighlightReader) -> None:
             token.children = [part for child in token.children for part in _with_bold(child, source)]
 
 
-def _bold_lines(code: str, source: _HighlightReader) -> list[int]:
+def _bold_lines(code: str, source: HighlightReader) -> list[int]:
     """The numbers of the highlighted lines, from 1."""
     lines = [(number, _LINE.search(line)) for number, line in enumerate(code.splitlines(), 1)]
     return [number for number, line in lines if line and any(bold for _, bold in source.parts(line[0]))]
 
 
-def _with_bold(token: Token, source: _HighlightReader) -> Iterator[Token]:
+def _with_bold(token: Token, source: HighlightReader) -> Iterator[Token]:
     """The token, or its parts with bold around the highlighted ones."""
     if token.type not in ("text", "code_inline"):
         yield token

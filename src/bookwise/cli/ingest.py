@@ -32,6 +32,7 @@ from bookwise.operations.books import ListLessons
 from bookwise.operations.handover import operator_of
 from bookwise.operations.jobs import IngestBook, JobReport
 from bookwise.operations.retention import apply_retention
+from bookwise.operations.shared_ingest import SharedIngest
 from bookwise.schemas.books import IngestionJobReport, LessonReport
 from bookwise.settings import Settings
 from bookwise.wiring import App, OnPage, local_copy
@@ -74,13 +75,16 @@ def ingest(
         raise InvalidInput(f"--mode is {mode!r}.", advice=f"Use one of: {', '.join(MODES)}.")
     if watch and "://" in path:
         raise InvalidInput("--watch works on folders, not on sites.", advice="Run the command without --watch.")
-    code = _ingest_once(ctx, path, book, mode, as_json=as_json)
+    code = ingest_once(ctx, path, book, mode, as_json=as_json)
     if watch:
-        _watch(path, partial(_ingest_once, ctx, path, book, "incremental", as_json=as_json))
+        _watch(path, partial(ingest_once, ctx, path, book, "incremental", as_json=as_json))
     raise typer.Exit(code)
 
 
-def _ingest_once(ctx: typer.Context, path: str, book: str | None, mode: IngestionMode, *, as_json: bool) -> int:
+def ingest_once(
+    ctx: typer.Context, path: str, book: str | None, mode: IngestionMode = "incremental", *, as_json: bool = False
+) -> int:
+    """Ingests a book, prints the report and returns the exit code."""
     discovery, root = anyio.run(partial(_discover, path, book, settings_of(ctx)))
     total = len(discovery.files) + len(discovery.unreadable)
     with _progress(total, visible=not as_json) as show:
@@ -101,8 +105,6 @@ async def _ingest(
     discovery: Discovery, root: Path, app: App, *, mode: IngestionMode, source: str, show: OnOutcome
 ) -> JobReport:
     if app.steps is not None:
-        from bookwise.operations.shared_ingest import SharedIngest  # loads procrastinate: 0.5 s
-
         return await SharedIngest(source=source, book_id=discovery.book_id, mode=mode).run(app, app.steps, show)
     outcomes: list[LessonOutcome] = []
 

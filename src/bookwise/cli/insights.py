@@ -28,14 +28,18 @@ def insights(
     days: Annotated[
         int, typer.Option(min=1, max=KEPT_DAYS, help="Number of days to include, counting today (UTC).")
     ] = 30,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print every question as CSV to stdout.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show what readers asked the service. Unanswered questions come first.
 
     Questions on the command line are not counted.
     """
-    from bookwise.operations.insights import ReadInsights  # loads pydantic models: 0.2 s
+    from bookwise.operations.insights import ExportQuestions, ReadInsights  # loads pydantic models: 0.2 s
 
+    if as_csv:
+        typer.echo(execute_on_records(ctx, ExportQuestions(book=book, days=days)), nl=False)
+        return
     report = execute_on_records(ctx, ReadInsights(book=book, days=days))
     if as_json:
         print_json(report.model_dump(mode="json"))
@@ -54,7 +58,7 @@ def _show(report: "InsightsResponse") -> None:
     _write(f"{_plural(totals.asked, 'question')}: {', '.join(counts)}")
     if report.truncated:
         _write("There are too many questions to read at once; the oldest are left out. Use a smaller --days.")
-    _show_groups("Not in the book", report.unanswered)
+    _show_groups("Without an answer (the book may still cover some of it)", report.unanswered)
     _show_groups("Answered with low confidence", report.low_confidence)
     _show_lessons(report)
     _show_ratings(report)

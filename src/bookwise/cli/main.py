@@ -36,6 +36,9 @@ COMMANDS = {
     "worker": "worker",
     "doctor": "doctor",
     "move": "move",
+    "backup": "backup",
+    "restore": "backup",
+    "export": "export",
     "config": "config",
 }
 

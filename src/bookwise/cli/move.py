@@ -1,17 +1,14 @@
 """`move`: copies the index or the database from the data folder to a server, or back."""
 
-import sys
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from typing import Annotated
 
 import anyio
 import typer
 
-from bookwise.cli.output import JsonFlag, console, print_json, printable, settings_of
+from bookwise.cli.output import JsonFlag, console, print_json, printable, progress_bar, settings_of
 from bookwise.domain.errors import InvalidInput
-from bookwise.operations.move import MOVE_TARGETS, MoveReport, MoveRequest, OnProgress
+from bookwise.operations.move import MOVE_TARGETS, MoveReport, MoveRequest
 from bookwise.operations.move import move as run_move
 
 
@@ -50,25 +47,12 @@ def move(
     if replace and to in ("postgres", "sqlite"):
         raise InvalidInput("--replace works for an index only.", advice="Use an empty database as the target.")
     request = MoveRequest(to=to, url=url, book_id=book, replace=replace)
-    with _progress(visible=not as_json and sys.stderr.isatty()) as on_progress:
+    with progress_bar("Moving", visible=not as_json) as on_progress:
         report = anyio.run(run_move, request, settings_of(ctx), on_progress)
     if as_json:
         print_json(asdict(report))
     else:
         _show(report)
-
-
-def _progress(*, visible: bool) -> AbstractContextManager[OnProgress]:
-    if not visible:
-        return _no_bar()
-    from bookwise.cli.progress import question_bar  # loads rich: 0.05 s
-
-    return question_bar("[bold]Moving")
-
-
-@contextmanager
-def _no_bar() -> Iterator[OnProgress]:
-    yield lambda done, total: None
 
 
 def _show(report: MoveReport) -> None:

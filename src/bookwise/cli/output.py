@@ -3,7 +3,8 @@
 import gc
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -114,6 +115,18 @@ def console(*, stderr: bool = False) -> "Console":
     from rich.console import Console  # loads rich: 0.05 s, not needed with --json
 
     return Console(stderr=stderr, highlight=False, soft_wrap=not sys.stdout.isatty())
+
+
+@contextmanager
+def progress_bar(title: str, *, visible: bool) -> Iterator[Callable[[int, int], None]]:
+    """A function that takes what is done, and of how much. It shows a bar if stderr is a terminal."""
+    if not visible or not sys.stderr.isatty():
+        yield lambda done, total: None
+        return
+    from bookwise.cli.progress import question_bar  # loads rich: 0.05 s
+
+    with question_bar(f"[bold]{title}") as show:
+        yield show
 
 
 def write_entry(title: str, *details: str) -> None:

@@ -114,6 +114,8 @@ def _show(result: SearchResult) -> None:
         write(f"{number}. {path}  similarity {hit.score:.2f}", style="bold")
         write(where.url or where.source_file, style="cyan", indent=3)
         write(_excerpt(hit.chunk) + "\n", indent=3)
+    for note in result.notes:
+        write(note, style="dim")
     write(f"{result.timings.total_ms:.1f} ms · {result.candidates} candidates", style="dim")
 
 

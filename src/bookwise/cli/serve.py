@@ -16,6 +16,14 @@ def add_to(app: typer.Typer) -> None:
 
 def serve(
     ctx: typer.Context,
+    path: Annotated[
+        str | None,
+        typer.Argument(metavar="[PATH]", help="Book to ingest first: a folder, or the https:// address of a site."),
+    ] = None,
+    book: Annotated[
+        str | None,
+        typer.Option("--book", metavar="ID", help="Id of the book at PATH (default: from bookwise.toml or its name)."),
+    ] = None,
     host: Annotated[str | None, typer.Option(help="Address to listen on (default: BOOKWISE_HOST, 127.0.0.1).")] = None,
     port: Annotated[
         int | None,
@@ -24,8 +32,13 @@ def serve(
 ) -> None:
     """Serve the books over HTTP. Includes the chat page, search, ingestion, an OpenAI-compatible API and MCP.
 
-    Without an API key the service only listens on this machine; `bookwise keys create` creates one.
+    With PATH, the book is ingested first; lessons that did not change are skipped. Without an API key the service only
+    listens on this machine; `bookwise keys create` creates one.
     """
+    if path is not None:
+        from bookwise.cli.ingest import ingest_once  # loads the parsers: 0.3 s
+
+        ingest_once(ctx, path, book)  # lessons that cannot be read are reported; the others are served
     from bookwise.api import serve as http  # loads FastAPI: 0.5 s
 
     gc.enable()  # off since the program started

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import anyio
 import typer
@@ -15,11 +15,9 @@ from bookwise.adapters.sql.address import parse_address
 from bookwise.cli.output import printable, settings_of
 from bookwise.domain.errors import Misconfigured
 from bookwise.domain.jobs import count_outcomes
+from bookwise.operations.worker import StepReport, run_worker
 from bookwise.settings import Settings
 from bookwise.wiring import database_url, open_app
-
-if TYPE_CHECKING:
-    from bookwise.operations.worker import StepReport
 
 
 def add_to(app: typer.Typer) -> None:
@@ -58,8 +56,6 @@ def _require_shared(settings: Settings) -> None:
 
 async def _work(settings: Settings, concurrency: int, as_json: bool) -> bool:
     """Works until a signal. Returns whether the program should start anew."""
-    from bookwise.operations.worker import run_worker  # loads procrastinate: 0.5 s
-
     stopping = anyio.Event()
     async with open_app(settings) as app, anyio.create_task_group() as tasks:
         assert app.steps is not None, "the data is shared"
@@ -81,7 +77,7 @@ async def _stop_at_signal(stopping: anyio.Event) -> None:
             stopping.set()
 
 
-def _print_json(report: "StepReport") -> None:
+def _print_json(report: StepReport) -> None:
     job, counts = report.step.job, count_outcomes(report.outcomes)
     line = {
         "job_id": job.job_id,
@@ -98,12 +94,12 @@ def _print_json(report: "StepReport") -> None:
     _write_line(json.dumps(line))
 
 
-def _print_line(report: "StepReport") -> None:
+def _print_line(report: StepReport) -> None:
     job = report.step.job
     _write_line(printable(f"Job {job.job_id} ({job.book_id}): {_summary(report)} in {report.seconds:.1f} s."))
 
 
-def _summary(report: "StepReport") -> str:
+def _summary(report: StepReport) -> str:
     counts = count_outcomes(report.outcomes)
     match report.result:
         case "done" if report.step.kind == "plan":

@@ -16,16 +16,27 @@ QUESTION_MAX = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CurrentLesson:
+    """The lesson that the reader has open."""
+
+    id: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """A question about one book. The constructor raises `InvalidInput`, so an instance is always valid."""
 
     text: str
     book_id: str
     module: str | None = None
+    chapter: int | None = None
     hardware_tier: int = 4
+    proficiency_level: str | None = None
     top_k: int = 5
     threshold: float = 0.0  #: minimum similarity of a passage
     engine: EngineName | None = None  #: None: the configured one
+    lesson: CurrentLesson | None = None  #: what `this lesson` in the text means; searched before the rest of the book
 
     def __post_init__(self) -> None:
         length = len(self.text.strip())

@@ -14,7 +14,9 @@ LAYERS = ("L1", "L2", "L3", "L4")
 HARDWARE_TIERS = (1, 2, 3, 4)
 
 LessonFormat: TypeAlias = Literal["markdown", "mdx", "rst", "html", "notebook"]
-SiteKind: TypeAlias = Literal["docusaurus", "mdbook", "mkdocs", "jupyter-book", "sphinx", "folder", "site"]
+SiteKind: TypeAlias = Literal[
+    "docusaurus", "mdbook", "mkdocs", "jupyter-book", "sphinx", "hugo", "quarto", "folder", "site"
+]
 BlockKind: TypeAlias = Literal["heading", "text", "list", "code", "table", "math"]
 
 

@@ -18,6 +18,7 @@ BookwiseError
 │   └── RequestRunning     the same request is still running
 ├── Unavailable          try again later
 │   ├── EmbedderUnavailable
+│   ├── RerankerUnavailable  never shown: the search continues without it
 │   ├── IndexUnavailable
 │   ├── StoreUnavailable
 │   │   ├── DiskFull         the operator: free some space
@@ -133,6 +134,10 @@ class Unavailable(BookwiseError):
 
 class EmbedderUnavailable(Unavailable):
     """The embedding service is unreachable or returned an invalid response."""
+
+
+class RerankerUnavailable(Unavailable):
+    """The reranker failed, timed out or returned invalid scores. A search then keeps its own order."""
 
 
 class IndexUnavailable(Unavailable):

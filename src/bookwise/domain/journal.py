@@ -5,9 +5,11 @@ from datetime import datetime
 from typing import Literal, TypeAlias
 
 from bookwise.domain.answers import Level
+from bookwise.domain.errors import NotFound
 
 AskedOutcome: TypeAlias = Literal["answered", "refused", "blocked", "interrupted"]
 Thumb: TypeAlias = Literal["up", "down"]
+Mark: TypeAlias = Literal["fixed", "ignored"]  #: what the author decided about a question
 
 COMMENT_MAX = 2000
 KEPT_DAYS = 90  #: at most
@@ -39,3 +41,10 @@ class AskedQuestion:
     thumb: Thumb | None = None
     comment: str = ""
     rated_at: datetime | None = None
+    mark: Mark | None = None  #: None: open
+    marked_at: datetime | None = None
+
+
+def question_not_found() -> NotFound:
+    """The error for a question that does not exist, or whose book the caller may not see."""
+    return NotFound("There is no question with this id.", advice="List the questions of the book to see their ids.")

@@ -90,6 +90,7 @@ class Timings:
     embed_ms: float
     index_ms: float
     total_ms: float
+    rerank_ms: float = 0.0  #: 0 without a reranker
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +102,7 @@ class SearchResult:
     candidates: int  #: chunks that the index proposed
     timings: Timings
     vector: Vector = ()  #: embedding of the query
+    notes: tuple[str, ...] = ()  #: what did not work as configured
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,9 +17,11 @@ from bookwise.ingestion.discovery.profile import MAX_FILE_BYTES, BookProfile, ch
 from bookwise.ingestion.discovery.reading import read_inside, sha256
 from bookwise.ingestion.discovery.sites import Site, detect_site
 from bookwise.ingestion.discovery.sites.site import Listed, breadcrumb, reading_order, url_of
-from bookwise.ingestion.discovery.walk import Tree, format_of, source_names, walk
+from bookwise.ingestion.discovery.walk import Tree, asciidoc_note, format_of, single_file, source_names, walk
 from bookwise.ingestion.parsing.decode import decode
 from bookwise.ingestion.parsing.front_matter import split_front_matter
+
+_FORMATS_ADVICE = "Pass a folder with .md, .mdx, .qmd, .rst, .ipynb or .html files, or one such file."
 
 OnFile = Callable[[int], None]
 
@@ -65,7 +67,7 @@ class _BookSource:
 
     @property
     def title(self) -> str:
-        return self.profile.book.title or self.site.title or one_line(label(self.root.resolve().name)) or self.book_id
+        return self.profile.book.title or self.site.title or one_line(label(_name_of(self.root))) or self.book_id
 
     @property
     def base_url(self) -> str:
@@ -75,6 +77,7 @@ class _BookSource:
 def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda count: None) -> Discovery:
     """Finds and numbers the lessons of a book. `on_file` is called with the number of files read so far.
 
+    The root is a folder, or one file that is the whole book.
     Raises `SourceNotFound` for a missing folder, `BadSource` for a folder without lessons, `InvalidInput` for a book
     id that is not allowed, and `Misconfigured` for a wrong `bookwise.toml`.
     """
@@ -85,7 +88,7 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
     bad_names = {file.source_file for file in unreadable}
     files = [_lesson_file(source, one, numbering.positions[one.name]) for one in lessons if one.name not in bad_names]
     if not files and not unreadable:
-        raise _no_lessons(root, left_out)
+        raise _no_lessons(source, left_out)
     extra_modules = (Module(name=name, title=label(name)) for name in numbering.extra_modules)
     return Discovery(
         profile=source.profile,
@@ -97,12 +100,13 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
         files=tuple(files),
         left_out=tuple(sorted(left_out, key=lambda file: file.source_file)),
         unreadable=unreadable,
-        warnings=(*source.site.warnings, *numbering.warnings),
+        warnings=(*source.site.warnings, *_unsupported(source.tree), *numbering.warnings),
     )
 
 
 def read_lesson(root: Path, file: LessonFile) -> bytes:
     """The bytes of a discovered lesson. Raises `BadLesson` with reason `changed` when the file has changed since."""
+    root = _folder_of(root)
     raw = read_inside(root, _raw_path(root, file.source_file), MAX_FILE_BYTES)
     if sha256(raw) != file.file_hash:
         raise BadLesson(
@@ -111,13 +115,25 @@ def read_lesson(root: Path, file: LessonFile) -> bytes:
     return raw
 
 
-def _book_folder(root: Path) -> Path:
-    advice = "Pass the folder that contains the lessons of the book."
+def _folder_of(root: Path) -> Path:
+    """The folder that source files are relative to: the book's folder, or the folder of a book of one file."""
+    return root.resolve().parent if root.is_file() else root
+
+
+def _name_of(root: Path) -> str:
+    """The name of the folder, or of the file without its extension."""
+    return root.resolve().stem if root.is_file() else root.resolve().name
+
+
+def _tree(root: Path) -> Tree:
+    advice = "Pass the folder that contains the lessons of the book, or one file."
     try:
+        if root.is_file():
+            return _single_file(root.resolve())
         with os.scandir(root):
-            return root
+            return walk(root)
     except NotADirectoryError as error:
-        raise SourceNotFound(f"{root} is not a folder.", advice=advice) from error
+        raise SourceNotFound(f"{root} is neither a folder nor a regular file.", advice=advice) from error
     except PermissionError as error:
         raise SourceNotFound(
             f"No permission to read the folder {root}.", advice="Change its permissions, or pass another folder."
@@ -126,13 +142,21 @@ def _book_folder(root: Path) -> Path:
         raise SourceNotFound(f"There is no folder {root}.", advice=advice) from error
 
 
+def _single_file(path: Path) -> Tree:
+    tree = single_file(path)
+    if not any(map(format_of, tree.raw_paths)):
+        raise BadSource(f"{path} is not a lesson. {asciidoc_note(tree.raw_paths)}".rstrip(), advice=_FORMATS_ADVICE)
+    return tree
+
+
 def _open_source(root: Path, book_id: str | None) -> _BookSource:
-    profile = read_profile(_book_folder(root))
-    tree = walk(root)
+    tree = _tree(root)
+    # A bookwise.toml in the folder of a single file is about another book: all files of that folder.
+    profile = BookProfile() if root.is_file() else read_profile(root)
     lesson_names = [name for name in tree.raw_paths if format_of(name)]
     mirrors = translations(lesson_names, profile.book.language)
     site = detect_site(tree, profile, frozenset(mirrors))
-    default_id = profile.book.id or slug(site.title or root.resolve().name)
+    default_id = profile.book.id or slug(site.title or _name_of(root))
     book_id = checked_book_id(default_id if book_id is None else book_id)
     return _BookSource(
         root=root,
@@ -242,12 +266,17 @@ def _lesson_file(source: _BookSource, lesson: _ReadFile, numbered: Numbered) -> 
     )
 
 
-def _no_lessons(root: Path, left_out: Sequence[SkippedFile]) -> BadSource:
+def _unsupported(tree: Tree) -> list[str]:
+    note = asciidoc_note(tree.raw_paths)
+    return [note] if note else []
+
+
+def _no_lessons(source: _BookSource, left_out: Sequence[SkippedFile]) -> BadSource:
     rules = sorted({file.rule for file in left_out})
     reasons = f" Files were left out by these rules: {', '.join(rules)}." if rules else ""
     return BadSource(
-        f"{root} contains no lessons.{reasons}",
-        advice="Pass a folder with .md, .mdx, .rst or .ipynb files, or set book.docs in bookwise.toml.",
+        f"{source.root} contains no lessons.{reasons} {asciidoc_note(source.tree.raw_paths)}".rstrip(),
+        advice=f"{_FORMATS_ADVICE} Or set book.docs in bookwise.toml.",
     )
 
 

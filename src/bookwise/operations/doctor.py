@@ -1,5 +1,6 @@
 """Compare the files, catalog and index of each book, and repair the differences."""
 
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,10 +19,13 @@ from bookwise.domain.errors import (
     EmbedderMismatch,
     JobAlreadyRunning,
 )
+from bookwise.domain.jobs import IngestionJob
 from bookwise.ingestion.discover import Discovery, discover
 from bookwise.ingestion.doctor import Finding, examine, repair
 from bookwise.ingestion.pipeline import failing_with, open_job, run_job
 from bookwise.ingestion.plan import changes
+from bookwise.ingestion.step_store import StepStore
+from bookwise.operations.shared_ingest import SharedIngest, work_on_job
 from bookwise.settings import Settings
 from bookwise.wiring import INDEX_FOLDER, App, database_url, index_folder, open_configured_index, open_embedder
 from bookwise.wiring.catalog_stores import open_catalog_stores
@@ -73,6 +77,8 @@ class DiagnoseBooks:
     storage: tuple[str, ...] = ()  #: what `check_files` found before the folder was opened
 
     async def run(self, app: App) -> DoctorReport:
+        if self.repair and app.steps is not None:
+            await _finish_open_jobs(app, app.steps)
         diagnoses = [await _diagnose(book, app) for book in await app.catalog.books()]
         for diagnosis in diagnoses:
             if self.repair and diagnosis.can_repair:
@@ -185,12 +191,22 @@ async def _diagnose(book: Book, app: App) -> Diagnosis:
 async def _require_examinable(book: Book, app: App) -> None:
     book.require_embedder(app.embedder.facts)
     await app.catalog.live(book.id)  # raises CollectionMismatch
-    newest = await app.jobs.jobs(book.id, limit=1)  # a book has at most one open job, and it is the newest
-    if newest and newest[0].completed_at is None:
+    if job := await _open_job_of(book, app):
         raise JobAlreadyRunning(
-            f"Job {newest[0].job_id} of the book is {newest[0].status}.",
-            advice="Run the command again when the job has ended.",
+            f"Job {job.job_id} of the book is {job.status}.", advice="Run the command again when the job has ended."
         )
+
+
+async def _open_job_of(book: Book, app: App) -> IngestionJob | None:
+    newest = await app.jobs.jobs(book.id, limit=1)  # a book has at most one open job, and it is the newest
+    return newest[0] if newest and newest[0].completed_at is None else None
+
+
+async def _finish_open_jobs(app: App, steps: StepStore) -> None:
+    """Works on open jobs until they end: without a worker, one that a killed command has left would stay open."""
+    for book in await app.catalog.books():
+        if job := await _open_job_of(book, app):
+            await work_on_job(job.job_id, app, steps)
 
 
 async def _discover(book: Book) -> Discovery:
@@ -198,14 +214,26 @@ async def _discover(book: Book) -> Discovery:
 
 
 async def _repair(diagnosis: Diagnosis, app: App) -> None:
-    """Repairs inside a job, so that no other job of the book runs at the same time."""
     fix = partial(repair, list(diagnosis.findings), index=app.index, catalog=app.catalog)
+    book = await app.catalog.book(diagnosis.book_id)
     if diagnosis.source:
         await fix()
-        return
-    book = await app.catalog.book(diagnosis.book_id)
+    elif app.steps is None:
+        await _repair_in_process(book, app, fix)
+    else:
+        await fix()  # before the job is planned: the plan then contains the lessons that this withdraws
+        await _ingest_shared(book, app, app.steps)
+
+
+async def _repair_in_process(book: Book, app: App, fix: Callable[[], Awaitable[None]]) -> None:
+    """Repairs inside a job, so that no other job of the book runs at the same time."""
     job = await open_job(book.id, app.ingestion_kit, mode="incremental", source=book.source)
     async with failing_with(job, app.jobs):
         started = await app.jobs.start(job.job_id)
         await fix()
         await run_job(started, await _discover(book), Path(book.source), app.ingestion_kit)
+
+
+async def _ingest_shared(book: Book, app: App, steps: StepStore) -> None:
+    """As `bookwise ingest`: if this process is killed, a worker or the next repair finishes the job."""
+    await SharedIngest(source=book.source, book_id=book.id, mode="incremental").run(app, steps)

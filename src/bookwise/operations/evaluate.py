@@ -1,20 +1,25 @@
 """Ask a book's own questions and judge the answers; fit its similarity scale."""
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from bookwise.domain.answers import EngineName
 from bookwise.domain.books import Book
-from bookwise.domain.errors import NotFound
+from bookwise.domain.errors import BookwiseError, NotFound
+from bookwise.domain.validation_runs import ValidationRun
 from bookwise.evaluation.calibrate import CalibrationRun, calibrate_book, samples_of
 from bookwise.evaluation.dataset import questions_of
 from bookwise.evaluation.metrics import Evaluation
 from bookwise.evaluation.run import evaluate, live_book
+from bookwise.evaluation.run_summary import summarize_run
 from bookwise.ingestion.discovery.profile import ValidationQuestion
 from bookwise.retrieval.select_book import select_book
 from bookwise.wiring import App, open_answers
 
 PASSES = 3  #: a calibration asks each question for its strength, on the map in use and on the fitted one
+
+logger = logging.getLogger(__name__)
 
 OnProgress = Callable[[int, int], None]
 """(steps done, steps in total)"""
@@ -25,7 +30,8 @@ def _ignore(done: int, total: int) -> None: ...
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateBook:
-    """Asks every question and returns the verdicts. `questions` None: those of the book's own profile."""
+    """Asks every question, stores the figures and returns the verdicts. `questions` None: those of the book's own
+    profile."""
 
     book: str | None
     questions: tuple[ValidationQuestion, ...] | None
@@ -37,7 +43,17 @@ class ValidateBook:
         live = await live_book(book.id, index=app.index, catalog=app.catalog)
         advance = _counter(len(questions), on_progress)
         async with open_answers(app.settings, app.search_kit) as kit:
-            return await evaluate(questions, book, kit, live=live, engine=self.engine, on_answer=advance)
+            evaluation = await evaluate(questions, book, kit, live=live, engine=self.engine, on_answer=advance)
+        await _store(summarize_run(evaluation, own_questions=self.questions is None), app)
+        return evaluation
+
+
+async def _store(run: ValidationRun, app: App) -> None:
+    """Stores the summary for the author. A failure does not take the result away."""
+    try:
+        await app.validations.add(run)
+    except BookwiseError as error:
+        logger.warning("validation.not-stored", extra={"code": error.code})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,15 +8,9 @@ from typing import Any, TypeVar
 import httpx2
 from pydantic import TypeAdapter
 
-from bookwise.domain.errors import (
-    BadLesson,
-    BookwiseError,
-    Conflict,
-    InvalidInput,
-    ModelUnavailable,
-    Unavailable,
-)
+from bookwise.domain.errors import BookwiseError, InvalidInput, Unavailable
 from bookwise.domain.jobs import LessonOutcome
+from bookwise.operations.error_codes import error_with_code, job_error
 from bookwise.operations.jobs import CancelJob, IngestBook, JobReport, ReadJob
 from bookwise.operations.operation import Operation
 
@@ -103,27 +97,6 @@ def _error_of(response: httpx2.Response) -> BookwiseError:
     except ValueError:
         problem = {}
     message = problem.get("detail") or f"The running service responded with status {response.status_code}."
-    return _error(problem.get("code", ""), message, advice=problem.get("advice", ""), reason=problem.get("reason", ""))
-
-
-def job_error(job_id: int, message: str) -> BookwiseError:
-    """The error that a command running the job itself would have raised."""
-    code, separator, detail = message.partition(": ")
-    if separator and code in _error_types(BookwiseError):
-        return _error(code, detail, advice=f"`bookwise jobs {job_id}` shows what was done.")
-    return Conflict(f"Job {job_id} has failed: {message}.", advice="Start the ingestion again to continue.")
-
-
-def _error(code: str, message: str, *, advice: str, reason: str = "") -> BookwiseError:
-    kind = _error_types(BookwiseError).get(code, Unavailable)
-    if issubclass(kind, BadLesson | ModelUnavailable):
-        return kind(reason, message, advice=advice)
-    return kind(message, advice=advice)
-
-
-def _error_types(kind: type[BookwiseError]) -> dict[str, type[BookwiseError]]:
-    """Every error class by its code."""
-    types = {kind.__new__(kind).code: kind}
-    for child in kind.__subclasses__():
-        types |= _error_types(child)
-    return types
+    return error_with_code(
+        problem.get("code", ""), message, advice=problem.get("advice", ""), reason=problem.get("reason", "")
+    )

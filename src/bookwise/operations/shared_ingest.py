@@ -8,8 +8,8 @@ import anyio
 
 from bookwise.domain.jobs import IngestionMode, LessonOutcome
 from bookwise.ingestion.step_store import StepStore
+from bookwise.operations.error_codes import job_error
 from bookwise.operations.jobs import JobReport, ReadJob
-from bookwise.operations.operator import job_error
 from bookwise.operations.shared_jobs import SharedJobs
 from bookwise.operations.worker import run_worker
 from bookwise.wiring import App
@@ -28,15 +28,11 @@ class SharedIngest:
     book_id: str
     mode: IngestionMode
 
-    async def run(self, app: App, steps: StepStore, on_outcome: OnOutcome) -> JobReport:
+    async def run(self, app: App, steps: StepStore, on_outcome: OnOutcome = lambda outcome: None) -> JobReport:
         """The job at its end. Raises the error that ended it. When cancelled, it cancels the job."""
         job = await SharedJobs(app, steps).ingest(self.source, self.book_id, self.mode)
-        stopping = anyio.Event()
         try:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(partial(run_worker, app, steps, concurrency=CONCURRENCY, stopping=stopping))
-                report = await _follow(job.job_id, app, on_outcome)
-                stopping.set()
+            report = await work_on_job(job.job_id, app, steps, on_outcome)
         except anyio.get_cancelled_exc_class():
             with anyio.CancelScope(shield=True):
                 await steps.cancel(job.job_id)
@@ -44,6 +40,18 @@ class SharedIngest:
         if report.job.status == "failed":
             raise job_error(job.job_id, report.job.error_message or "")
         return report
+
+
+async def work_on_job(
+    job_id: int, app: App, steps: StepStore, on_outcome: OnOutcome = lambda outcome: None
+) -> JobReport:
+    """Works on an open job together with the workers, if there are any, and returns it at its end."""
+    stopping = anyio.Event()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(partial(run_worker, app, steps, concurrency=CONCURRENCY, stopping=stopping))
+        report = await _follow(job_id, app, on_outcome)
+        stopping.set()
+    return report
 
 
 async def _follow(job_id: int, app: App, on_outcome: OnOutcome) -> JobReport:

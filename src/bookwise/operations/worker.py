@@ -12,7 +12,6 @@ import anyio
 from anyio.abc import TaskGroup
 
 from bookwise.adapters.sql.step_messages import queue_of
-from bookwise.adapters.step_queue import QueueOptions, take_steps
 from bookwise.domain.errors import BookwiseError, StepLost, StoreUnavailable, Unavailable
 from bookwise.domain.jobs import JobStep, LessonOutcome
 from bookwise.ingestion.discover import Discovery
@@ -199,6 +198,8 @@ async def run_worker(
 ) -> bool:
     """Runs steps of jobs until `stopping` is set. Returns whether the process should be replaced by a new one: a thread
     that reads a lesson cannot be stopped, so after a timeout it may go on for ever."""
+    from bookwise.adapters.step_queue import QueueOptions, take_steps  # loads procrastinate: 0.5 s
+
     settings = app.settings
     limits = WorkerLimits(
         concurrency=concurrency,

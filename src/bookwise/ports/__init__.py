@@ -4,7 +4,7 @@ The docstring of a port is its contract. The suites in tests/contracts check eve
 """
 
 from bookwise.ports.answers import Answerer, AnswerTask, ModelStatus, ReadSection, Retrieve, Rewriter, Written
-from bookwise.ports.books import Catalog, CatalogReader, Embedder, LessonIndex, VectorCache
+from bookwise.ports.books import Catalog, CatalogReader, Embedder, LessonIndex, Reranker, VectorCache
 from bookwise.ports.jobs import JobQueue, JobStore
 from bookwise.ports.service import (
     DeliveryStore,
@@ -15,6 +15,7 @@ from bookwise.ports.service import (
     RateLimits,
     ResponseStore,
     ThreadStore,
+    ValidationStore,
 )
 
 __all__ = [
@@ -34,10 +35,12 @@ __all__ = [
     "ModelStatus",
     "RateLimits",
     "ReadSection",
+    "Reranker",
     "ResponseStore",
     "Retrieve",
     "Rewriter",
     "ThreadStore",
+    "ValidationStore",
     "VectorCache",
     "Written",
 ]

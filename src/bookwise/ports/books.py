@@ -30,6 +30,17 @@ class Embedder(Protocol):
         """The vector to search with for this question."""
 
 
+class Reranker(Protocol):
+    """Scores texts by how well they answer a question. A higher score is better; the scale is the model's own."""
+
+    @property
+    def name(self) -> str: ...
+
+    async def scores(self, question: str, texts: Sequence[str]) -> list[float]:
+        """One finite score per text, in order; an empty list for an empty list. Raises `RerankerUnavailable` instead of
+        returning anything else."""
+
+
 class VectorCache(Protocol):
     """Caches vectors by embedder fingerprint and hash of the embedded text."""
 

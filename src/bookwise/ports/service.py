@@ -11,9 +11,10 @@ if TYPE_CHECKING:  # a search should not load the types of jobs, threads and key
     from datetime import datetime
 
     from bookwise.domain.access import ApiKey, ApiRole, Caller
-    from bookwise.domain.journal import AskedQuestion, Thumb
+    from bookwise.domain.journal import AskedQuestion, Mark, Thumb
     from bookwise.domain.rate_limits import RateState
     from bookwise.domain.threads import Thread, ThreadMessage, ThreadPage
+    from bookwise.domain.validation_runs import ValidationRun
 
 
 class ThreadStore(Protocol):
@@ -135,11 +136,28 @@ class Journal(Protocol):
     async def rate(self, answer_id: str, thumb: Thumb, comment: str = "", *, owner: str) -> AskedQuestion:
         """Sets the rating of an answer, replacing an earlier one. Raises `NotFound` for an answer of another owner."""
 
+    async def mark(self, book_id: str, answer_ids: Sequence[str], mark: Mark | None) -> int:
+        """Sets the author's mark on these questions of the book, None: open again; returns their number. Ids of other
+        books and unknown ids are ignored."""
+
+    async def question(self, answer_id: str) -> AskedQuestion:
+        """One question. Raises `NotFound`."""
+
     async def questions(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[AskedQuestion]:
         """The newest `limit` questions about the book since that time, newest first."""
 
     async def forget(self, *, before: datetime) -> int:
         """Deletes older questions; returns their number."""
+
+
+class ValidationStore(Protocol):
+    """Stores the results of validation runs durably: the newest 500 of each book."""
+
+    async def add(self, run: ValidationRun) -> None:
+        """Stores the run, and deletes the oldest ones of its book that are too many."""
+
+    async def runs(self, book_id: str, *, limit: int = 100) -> list[ValidationRun]:
+        """The newest `limit` runs of the book, newest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,9 @@ from time import perf_counter
 from bookwise.domain.books import Book, Calibration, Chunk, Vector
 from bookwise.domain.errors import IndexUnavailable
 from bookwise.domain.search import Hit, Live, SearchQuery, SearchResult, Timings
-from bookwise.ports import CatalogReader, Embedder, LessonIndex
+from bookwise.ports import CatalogReader, Embedder, LessonIndex, Reranker
 from bookwise.retrieval.fuse import CANDIDATES_MIN, Ranked, ranked
+from bookwise.retrieval.rerank import RERANK_CANDIDATES, RERANK_SECONDS, rerank
 from bookwise.text.words import content_words
 
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
@@ -22,6 +23,8 @@ class SearchKit:
     embedder: Embedder
     index: LessonIndex
     catalog: CatalogReader
+    reranker: Reranker | None = None
+    rerank_seconds: float = RERANK_SECONDS  #: then the search keeps its own order
 
     def calibration_of(self, book: Book) -> Calibration:
         """The calibration fitted on the book, else the embedder's."""
@@ -42,8 +45,11 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
     within = query.filter
     if within.module is not None:
         within = replace(within, module=book.module_named(within.module))
-    candidates, best = await _best_live(vector, replace(query, filter=within), kit)
+    limit = query.limit if kit.reranker is None else max(query.limit, RERANK_CANDIDATES)
+    candidates, best = await _best_live(vector, replace(query, filter=within, limit=limit), kit)
     ended = perf_counter()
+    best, notes = await rerank(query.text, best, kit.reranker, seconds=kit.rerank_seconds)
+    reranked = perf_counter()
     calibration = kit.calibration_of(book)
     hits = tuple(
         Hit(
@@ -53,14 +59,15 @@ async def search(query: SearchQuery, kit: SearchKit) -> SearchResult:
             lexical=match.candidate.lexical,
             strength=match.strength,
         )
-        for match, chunk in best
+        for match, chunk in best[: query.limit]
     )
     timings = Timings(
         embed_ms=(embedded - started) * 1e3,
         index_ms=(ended - embedded) * 1e3,
         total_ms=(perf_counter() - started) * 1e3,
+        rerank_ms=(reranked - ended) * 1e3 if kit.reranker is not None else 0.0,
     )
-    return SearchResult(query=query, hits=hits, candidates=candidates, timings=timings, vector=vector)
+    return SearchResult(query=query, hits=hits, candidates=candidates, timings=timings, vector=vector, notes=notes)
 
 
 async def _best_live(vector: Vector, query: SearchQuery, kit: SearchKit) -> tuple[int, list[tuple[Ranked, Chunk]]]:

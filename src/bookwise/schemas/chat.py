@@ -1,11 +1,7 @@
 """Public JSON objects of the chat API: request, response, source, session."""
 
 import json
-import operator
-from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import datetime
-from itertools import pairwise
 from typing import Annotated, Any, Self, TypeAlias
 
 from pydantic import (
@@ -19,9 +15,10 @@ from pydantic import (
 )
 
 from bookwise.domain.answers import QUESTION_MAX, Answer, EngineName, Level, Passage, Question, usefulness_level
-from bookwise.domain.threads import LIVE_MESSAGES_MAX, SUMMARY_MAX, Role, Thread, ThreadMessage
+from bookwise.domain.books import HARDWARE_TIERS
 from bookwise.schemas import locations
 from bookwise.schemas.answers import GroundingReport, HighlightRange, Outcome, RelatedLink, summarize_answer
+from bookwise.schemas.books import HardwareTier, ProficiencyLevel
 from bookwise.schemas.retrieval import (
     METRICS_EXAMPLE,
     TOP_K_MAX,
@@ -30,9 +27,9 @@ from bookwise.schemas.retrieval import (
     RetrievalReport,
     require_decision,
 )
+from bookwise.schemas.search import NUMBER_MAX
 from bookwise.schemas.wire import (
     EXAMPLE_ANSWER_ID,
-    EXAMPLE_BOOK_ID,
     EXAMPLE_SESSION_ID,
     EXAMPLE_TIME,
     UUID4,
@@ -40,7 +37,6 @@ from bookwise.schemas.wire import (
     Shape,
     Similarity,
     Timestamp,
-    UtcTime,
     examples,
     iso,
     new_id,
@@ -50,14 +46,13 @@ from bookwise.text.shorten import shortened
 
 DISPLAY_MAX = 500
 METADATA_MAX = 4_000
+PAGE_URL_MAX = 2_000
 
 __all__ = [
     "ChatRequest",
     "ChatResponse",
     "ChunkMetadata",
     "ConfidenceMetrics",
-    "ConversationThread",
-    "HistoryMessage",
     "RetrievalReport",
     "Source",
 ]
@@ -98,9 +93,20 @@ class ChatRequest(Shape):
     )
     book_id: str | None = Field(default=None, description="Default: the session's book, or the only or default book.")
     engine: EngineName | None = Field(default=None, description="Default: the configured engine.")
+    page_url: str | None = Field(
+        default=None,
+        max_length=PAGE_URL_MAX,
+        description="The page that the reader has open. A question about `this page` or `this lesson` is answered from "
+        "the lesson with this URL first. Hosts are not compared.",
+    )
     metadata: ThreadMetadata | None = Field(
         default=None, description=f"Stored with a new session, at most {METADATA_MAX:,} characters of JSON."
     )
+    html: StrictBool = Field(default=False, description="Also return the answer as safe HTML.")
+    module: str | None = Field(default=None, max_length=200, description="Answer only from this module of the book.")
+    chapter: int | None = Field(default=None, ge=0, le=NUMBER_MAX, strict=True, description="Only from this chapter.")
+    hardware_tier: HardwareTier | None = Field(default=None, description="Only from lessons of this tier or lower.")
+    proficiency_level: ProficiencyLevel | None = Field(default=None, description="Only from lessons of this level.")
 
     @field_validator("session_id", mode="before")
     @classmethod
@@ -116,6 +122,10 @@ class ChatRequest(Shape):
             top_k=self.top_k if "top_k" in self.model_fields_set else min(default_top_k, TOP_K_MAX),
             threshold=default_threshold if threshold is None else threshold,
             engine=self.engine,
+            module=self.module,
+            chapter=self.chapter,
+            hardware_tier=self.hardware_tier or HARDWARE_TIERS[-1],
+            proficiency_level=self.proficiency_level,
         )
 
 
@@ -233,6 +243,12 @@ class ChatResponse(Shape):
     degraded: str | None = Field(default=None, description="Why the configured engine could not answer.")
     truncated: bool = False
     answer_id: str | None = Field(default=None, description="Pass it to POST /feedback to rate the answer.")
+    html: str | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="The answer as safe HTML, if the request asked for it: `<mark>` around the highlights, "
+        '`<sup data-cite="1">1</sup>` for `[1]`.',
+    )
 
     @model_validator(mode="after")
     def _check_decision(self) -> Self:
@@ -279,95 +295,3 @@ class ChatResponse(Shape):
             truncated=summary.meta.truncated,
             answer_id=answer_id,
         )
-
-
-MESSAGES_EXAMPLE: list[dict[str, Any]] = [
-    {"role": "user", "content": "What is a node?", "timestamp": EXAMPLE_TIME},
-    {"role": "assistant", "content": ANSWER_EXAMPLE["response"], "timestamp": EXAMPLE_TIME, "confidence": 0.91},
-]
-
-
-class HistoryMessage(Shape):
-    """One message of a session."""
-
-    role: Role
-    content: str
-    timestamp: UtcTime
-    confidence: Similarity | None = Field(default=None, exclude_if=lambda value: value is None)
-    complete: bool = Field(default=True, exclude_if=bool, description="False for an answer that was cut off.")
-    details: dict[str, Any] = Field(default_factory=dict, exclude_if=operator.not_)
-
-    @model_validator(mode="after")
-    def _check_confidence(self) -> Self:
-        if self.role == "user" and self.confidence is not None:
-            raise ValueError("only an assistant message has a confidence")
-        return self
-
-    @classmethod
-    def of(cls, message: ThreadMessage) -> Self:
-        return cls(
-            role=message.role,
-            content=message.content,
-            timestamp=message.timestamp,
-            confidence=message.confidence,
-            complete=message.complete,
-            details=dict(message.details),
-        )
-
-
-class ConversationThread(Shape):
-    """A session with its newest messages, oldest first."""
-
-    model_config = examples(
-        {
-            "thread_id": EXAMPLE_SESSION_ID,
-            "messages": MESSAGES_EXAMPLE,
-            "created_at": EXAMPLE_TIME,
-            "updated_at": EXAMPLE_TIME,
-            "topic_summary": None,
-            "metadata": {"user_id": "user123"},
-            "book_id": EXAMPLE_BOOK_ID,
-        }
-    )
-
-    thread_id: SessionId = Field(default_factory=new_id)
-    messages: tuple[HistoryMessage, ...] = Field(default=(), max_length=LIVE_MESSAGES_MAX)
-    created_at: UtcTime = Field(default_factory=now)
-    updated_at: UtcTime = Field(default_factory=now)
-    topic_summary: str | None = Field(default=None, max_length=SUMMARY_MAX)
-    metadata: dict[str, Any] = Field(default_factory=dict)
-    book_id: str | None = Field(default=None, exclude_if=lambda value: value is None)
-    archived_messages: int = Field(default=0, ge=0, exclude_if=operator.not_)
-    archived: bool = Field(default=False, exclude_if=operator.not_)
-
-    @model_validator(mode="after")
-    def _check_messages(self) -> Self:
-        for before, after in pairwise(self.messages):
-            if before.role == after.role:
-                raise ValueError("messages must alternate between user and assistant")
-            if before.timestamp > after.timestamp:
-                raise ValueError("messages must be in chronological order")
-        return self
-
-    @classmethod
-    def of(cls, thread: Thread) -> Self:
-        return cls(
-            thread_id=thread.id,
-            messages=tuple(HistoryMessage.of(message) for message in _in_order(thread.messages)),
-            created_at=thread.created_at,
-            updated_at=thread.updated_at,
-            topic_summary=thread.topic_summary,
-            metadata=dict(thread.metadata),
-            book_id=thread.book_id,
-            archived_messages=thread.archived_messages,
-            archived=thread.archived,
-        )
-
-
-def _in_order(messages: Iterable[ThreadMessage]) -> Iterator[ThreadMessage]:
-    """The messages with timestamps that never decrease: a server clock that was set back must not make a session
-    unreadable."""
-    latest: datetime | None = None
-    for message in messages:
-        latest = max(latest or message.timestamp, message.timestamp)
-        yield replace(message, timestamp=latest)

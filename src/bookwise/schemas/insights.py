@@ -1,7 +1,7 @@
 """Public JSON objects of readers' ratings and of the insights for the author."""
 
 from datetime import date
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StringConstraints
 
@@ -17,11 +17,21 @@ LIST_MAX = 50  #: entries of each list
 class Feedback(Shape):
     """A reader's rating of an answer."""
 
-    model_config = examples({"answer_id": EXAMPLE_ANSWER_ID, "thumb": "down", "comment": "I use Windows."})
+    model_config = examples(
+        {"answer_id": EXAMPLE_ANSWER_ID, "thumb": "down", "reason": "incomplete", "comment": "I use Windows."}
+    )
 
     answer_id: str = Field(max_length=100, description="The `answer_id` of the answer.")
     thumb: Thumb
+    reason: Literal["incorrect", "incomplete", "off-topic", "unclear"] | None = Field(
+        default=None, description="What was wrong; stored at the beginning of the comment."
+    )
     comment: Annotated[str, StringConstraints(strip_whitespace=True, max_length=COMMENT_MAX)] = ""
+
+    @property
+    def stored_comment(self) -> str:
+        """The comment as the author reads it, with the reason first."""
+        return ": ".join(part for part in ((self.reason or "").capitalize(), self.comment) if part)
 
 
 class QuestionFigures(Shape):
@@ -33,6 +43,10 @@ class QuestionFigures(Shape):
     blocked: int = Field(ge=0)
     interrupted: int = Field(ge=0)
     refusal_rate: Similarity = Field(description="refused ÷ asked; 0 when nothing was asked.")
+    low_confidence: int = Field(default=0, ge=0, description="Answered with low confidence.")
+    uncertain_rate: Similarity = Field(
+        default=0.0, description="(refused + low_confidence) ÷ asked; 0 when nothing was asked."
+    )
 
     @classmethod
     def of(cls, figures: Figures) -> Self:
@@ -43,6 +57,8 @@ class QuestionFigures(Shape):
             blocked=figures.blocked,
             interrupted=figures.interrupted,
             refusal_rate=round(figures.refusal_rate, 4),
+            low_confidence=figures.low_confidence,
+            uncertain_rate=round(figures.uncertain_rate, 4),
         )
 
 
@@ -57,7 +73,7 @@ class DayFigures(QuestionFigures):
 
 
 class QuestionGroup(Shape):
-    """Questions about one subject that the book does not answer, or answers with low confidence."""
+    """Questions about one subject that got no answer, or one with low confidence. The book may cover it anyway."""
 
     kind: GapKind
     name: str
@@ -112,6 +128,8 @@ _FIGURES: dict[str, Any] = {
     "blocked": 0,
     "interrupted": 0,
     "refusal_rate": 0.5,
+    "low_confidence": 1,
+    "uncertain_rate": 0.75,
 }
 INSIGHTS_EXAMPLE: dict[str, Any] = {
     "book_id": "physical-ai-robotics",

@@ -128,6 +128,7 @@ class SearchTimings(Shape):
     embed_ms: float
     index_ms: float
     total_ms: float
+    rerank_ms: float = Field(default=0.0, description="0 without a reranker.")
 
 
 class SearchResponse(Shape):
@@ -152,6 +153,7 @@ class SearchResponse(Shape):
     module_filter: str | None = None
     book_id: str
     timings: SearchTimings
+    notes: tuple[str, ...] = Field(default=(), description="What did not work as configured, such as the reranker.")
 
     @model_validator(mode="after")
     def _best_first(self) -> Self:
@@ -172,5 +174,11 @@ class SearchResponse(Shape):
             hardware_tier_filter=within.hardware_tier,
             module_filter=within.module,
             book_id=within.book_id,
-            timings=SearchTimings(embed_ms=timings.embed_ms, index_ms=timings.index_ms, total_ms=timings.total_ms),
+            timings=SearchTimings(
+                embed_ms=timings.embed_ms,
+                index_ms=timings.index_ms,
+                total_ms=timings.total_ms,
+                rerank_ms=timings.rerank_ms,
+            ),
+            notes=result.notes,
         )

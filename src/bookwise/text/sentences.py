@@ -1,17 +1,25 @@
-"""Markdown → units: headings, sentences, list items, code blocks and tables. The only sentence splitter."""
+"""Markdown → units: headings, sentences, list items, code blocks and tables. The only sentence splitter.
+
+`blocks` keeps larger parts together: whole paragraphs, and whole lists with all that is inside their items.
+"""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
+from bookwise.text.block_lines import LineKind, block_end, line_kind
+
 UnitKind: TypeAlias = Literal["heading", "sentence", "item", "code", "table"]
 
-_FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
-_HEADING = re.compile(r"^\s{0,3}#{1,6}\s+\S")
-_ITEM = re.compile(r"^(\s*)(?:[-*+]|\d{1,3}[.)])\s+")
-_TABLE = re.compile(r"^\s*\|.*\|\s*$")
+_KINDS: Mapping[LineKind, UnitKind] = {
+    "code": "code",
+    "heading": "heading",
+    "table": "table",
+    "item": "item",
+    "prose": "sentence",
+}
 _SENTENCE_END = re.compile(r"(?<=[.!?…])[\"'”’)\]*_`]*\s+(?=[\"'“‘(\[*_]*(?:[^\W_a-z]|`))")
 _ABBREVIATION_MAX = 16  #: characters; longer than each of the abbreviations below with what precedes it
 _BLANK_LINE = re.compile(r"\n(?=[^\S\n]*\n)")
@@ -80,52 +88,11 @@ def _stripped(begin: int, text: str) -> Iterator[tuple[int, str]]:
 def _blocks(markdown: str) -> Iterator[tuple[UnitKind, int, str]]:
     """Yields kind, position and text of each block; a paragraph has the kind "sentence"."""
     lines = markdown.splitlines(keepends=True)
-    at, index = 0, 0
-    while index < len(lines):
-        kind, length = _block_at(lines, index)
-        text = "".join(lines[index : index + length])
-        if kind is not None:
-            yield from ((kind, start, block) for start, block in _stripped(at, text))
-        at += len(text)
-        index += length
-
-
-def _block_at(lines: list[str], index: int) -> tuple[UnitKind | None, int]:
-    """Returns the kind of the block that starts at a line (None: blank) and its number of lines."""
-    line = lines[index]
-    if not line.strip():
-        return None, 1
-    if fence := _FENCE.match(line):
-        return "code", _fenced_length(lines, index, fence.group(1))
-    if _HEADING.match(line):
-        return "heading", 1
-    if _TABLE.match(line):
-        return "table", _count_while(lines, index, _TABLE.match)
-    if item := _ITEM.match(line):
-        return "item", _item_length(lines, index, len(item.group(1)))
-    return "sentence", 1 + _count_while(lines, index + 1, _is_continuation)
-
-
-def _fenced_length(lines: list[str], index: int, fence: str) -> int:
-    for offset, line in enumerate(lines[index + 1 :], 2):
-        if line.strip().startswith(fence) and not line.strip().strip(fence[0]):
-            return offset
-    return len(lines) - index
-
-
-def _item_length(lines: list[str], index: int, indent: int) -> int:
-    """Returns the number of lines up to the next item, a blank line or a line that is not indented below the item."""
-    return 1 + _count_while(
-        lines, index + 1, lambda line: _is_continuation(line) and len(line) - len(line.lstrip()) > indent
-    )
-
-
-def _is_continuation(line: str) -> bool:
-    return bool(line.strip()) and not any(start.match(line) for start in (_FENCE, _HEADING, _TABLE, _ITEM))
-
-
-def _count_while(lines: list[str], index: int, condition: Callable[[str], object]) -> int:
-    count = 0
-    while index + count < len(lines) and condition(lines[index + count]):
-        count += 1
-    return count
+    position, at = 0, 0
+    while at < len(lines):
+        kind, end = line_kind(lines[at]), block_end(lines, at)
+        text = "".join(lines[at:end])
+        if kind != "blank":
+            yield from ((_KINDS[kind], start, block) for start, block in _stripped(position, text))
+        position += len(text)
+        at = end

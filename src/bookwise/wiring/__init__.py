@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,8 +44,10 @@ if TYPE_CHECKING:
         KeyStore,
         LessonIndex,
         RateLimits,
+        Reranker,
         ResponseStore,
         ThreadStore,
+        ValidationStore,
         VectorCache,
     )
     from bookwise.wiring.stores import Stores
@@ -74,6 +76,7 @@ class App:
     vectors: VectorCache
     index: LessonIndex
     catalog: Catalog
+    reranker: Reranker | None
     reader: CatalogReader  #: the same catalog for readers: refuses a book that is incomplete in the index
     jobs: JobStore
     threads: ThreadStore
@@ -81,6 +84,7 @@ class App:
     key_changes: KeyChanges
     responses: ResponseStore
     journal: Journal
+    validations: ValidationStore
     rate_limits: RateLimits
     deliveries: DeliveryStore
     check_database: Callable[[], Awaitable[tuple[str, ...]]]  #: → what is wrong in its file
@@ -88,7 +92,13 @@ class App:
 
     @property
     def search_kit(self) -> SearchKit:
-        return SearchKit(embedder=self.embedder, index=self.index, catalog=self.reader)
+        return SearchKit(
+            embedder=self.embedder,
+            index=self.index,
+            catalog=self.reader,
+            reranker=self.reranker,
+            rerank_seconds=self.settings.rerank_timeout_seconds,
+        )
 
     @property
     def records(self) -> RecordsKit:
@@ -151,6 +161,7 @@ async def open_app(
             vectors=stores.vectors(),
             index=index,
             catalog=catalog,
+            reranker=await stack.enter_async_context(open_configured_reranker(settings)),
             reader=CheckedCatalog(catalog, index, catalog.live_chunks),
             jobs=jobs,
             threads=stores.threads(exclusive=exclusive),
@@ -158,6 +169,7 @@ async def open_app(
             key_changes=stores.key_changes(),
             responses=await stores.responses(exclusive=exclusive),
             journal=stores.journal(),
+            validations=stores.validations(),
             rate_limits=stores.rate_limits(),
             deliveries=stores.deliveries(),
             check_database=stores.check_integrity,
@@ -201,7 +213,7 @@ async def open_catalog(settings: Settings) -> AsyncIterator[CatalogKit]:
     from bookwise.wiring.catalog_stores import open_catalog_stores  # loads SQLAlchemy: 0.2 s
 
     async with AsyncExitStack() as stack:
-        is_locked = _lock_or_read(settings, stack)
+        is_locked = lock_or_read(settings, stack)
         stores = await stack.enter_async_context(open_catalog_stores(database_url(settings)))
         if is_locked:
             for index_id in index_ids(settings.data_dir / INDEX_FOLDER).values():
@@ -224,7 +236,7 @@ async def _index_ids(settings: Settings, fingerprint: str = "") -> Mapping[str, 
     return await find_identities(settings, fingerprint)
 
 
-def _lock_or_read(settings: Settings, stack: AsyncExitStack) -> bool:
+def lock_or_read(settings: Settings, stack: AsyncExitStack) -> bool:
     """Whether this process got the lock. Without it, a SQLite file must be complete: opening it then only reads."""
     if not settings.needs_data_folder:
         return False
@@ -255,7 +267,13 @@ async def open_search(settings: Settings) -> AsyncIterator[SearchKit]:
         catalog = open_catalog(index.id)
         if catalog.is_current:
             guarded = GuardedCatalogReader(catalog, _guard(settings, embedder, open_catalog))
-            yield SearchKit(embedder=embedder, index=index, catalog=CheckedCatalog(guarded, index, catalog.live_chunks))
+            yield SearchKit(
+                embedder=embedder,
+                index=index,
+                catalog=CheckedCatalog(guarded, index, catalog.live_chunks),
+                reranker=await stack.enter_async_context(open_configured_reranker(settings)),
+                rerank_seconds=settings.rerank_timeout_seconds,
+            )
             return
     async with open_app(settings) as app:
         yield app.search_kit
@@ -325,7 +343,7 @@ def database_url(settings: Settings) -> str:
 @asynccontextmanager
 async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIterator[Embedder]:
     """The configured embedder. No model is loaded and no service called yet. `inline`: one question at a time."""
-    match settings.embedder:
+    match settings.embedder.partition(":")[0]:
         case "minilm":
             from bookwise.adapters.embedders.minilm import MiniLM  # loads anyio and thread pools: 10 ms
 
@@ -337,11 +355,20 @@ async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIte
             )
         case "hashing":
             yield HashingEmbedder()
-        case "openai" | "cohere":
-            from bookwise.wiring.embedders import service_embedder  # loads httpx2 and pydantic: 0.3 s
+        case "openai" | "cohere" | "fastembed":
+            from bookwise.wiring.embedders import other_embedder  # loads httpx2, numpy and pydantic: 0.4 s
 
-            async with service_embedder(settings) as embedder:
+            async with other_embedder(settings) as embedder:
                 yield embedder
+
+
+def open_configured_reranker(settings: Settings) -> AbstractAsyncContextManager[Reranker | None]:
+    """The configured reranker, or None. No model is loaded and no service called yet."""
+    if settings.reranker is None:
+        return nullcontext()
+    from bookwise.wiring.rerankers import open_reranker  # loads httpx2 and pydantic: 0.3 s
+
+    return open_reranker(settings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,6 +18,7 @@ from bookwise.adapters.sql.rate_limits import SqlRateLimits
 from bookwise.adapters.sql.responses import SqlResponses
 from bookwise.adapters.sql.steps import SqlSteps
 from bookwise.adapters.sql.threads import SqlThreads
+from bookwise.adapters.sql.validations import SqlValidations
 from bookwise.adapters.sql.vectors import SqlVectorCache
 from bookwise.ports import KeyChanges, LessonIndex, RateLimits
 from bookwise.wiring.catalog_stores import CatalogStores
@@ -85,6 +86,9 @@ class Stores(CatalogStores):
     def threads(self, *, exclusive: bool) -> SqlThreads:
         """`exclusive`: no other process answers questions in these threads."""
         return SqlThreads(self.database, exclusive=exclusive)
+
+    def validations(self) -> SqlValidations:
+        return SqlValidations(self.database)
 
     def vectors(self) -> SqlVectorCache:
         return SqlVectorCache(self.database)

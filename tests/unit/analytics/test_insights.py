@@ -267,3 +267,18 @@ def test_every_unanswered_question_is_in_exactly_one_group_and_all_counts_add_up
 def test_the_order_of_the_notes_changes_nothing(notes: list[AskedQuestion], random: Any) -> None:
     shuffled = random.sample(notes, len(notes))
     assert insights(shuffled, days=7, now=NOW) == insights(notes, days=7, now=NOW)
+
+
+def test_markup_in_a_question_is_not_a_topic() -> None:
+    told = found(
+        asked(1, "<script>alert('lidar')</script> Which <b>gripper</b> fits?"),
+        asked(2, "![picture](https://gripper.example/image.png) the gripper, see https://shop.example/alert"),
+        asked(3, "&lt;img src=x onerror=alert(1)&gt; gripper"),
+    )
+    assert names(told) == [("gripper", 3)]
+
+
+def test_an_uncertain_answer_counts_like_a_refusal_in_its_own_rate() -> None:
+    told = found(asked(1, "a"), answered(2, "b", level="low"), answered(3, "c"), answered(4, "d", level="medium"))
+    assert (told.totals.refusal_rate, told.totals.low_confidence, told.totals.uncertain_rate) == (0.25, 1, 0.5)
+    assert found().totals.uncertain_rate == 0.0

@@ -8,16 +8,13 @@ def test_a_refusal_without_neighbours_only_refuses() -> None:
     assert refusal(()) == NOT_IN_THE_BOOK
 
 
-def test_a_refusal_names_the_closest_lessons_with_their_numbers() -> None:
-    message = refusal([passage(1), passage(2, section_title="Listening")])
-    assert message == f"{NOT_IN_THE_BOOK} The closest sections are: Nodes › Talking [1]; Nodes › Listening [2]."
+def test_a_refusal_says_what_the_book_covers_and_where() -> None:
+    message = refusal([passage(1), passage(2, section_title=None)])
+    assert message == f"{NOT_IN_THE_BOOK} The book covers “Talking” in “Nodes” [1]. The book covers “Nodes” [2]."
 
 
 def test_a_question_in_another_language_gets_the_name_of_the_books_language() -> None:
-    assert other_language("de", ()) == "I can only answer in German."
-    assert other_language("en", [passage(1)]) == (
-        "I can only answer in English. The closest sections are: Nodes › Talking [1]."
-    )
+    assert other_language("de") == "I can only answer in German."
 
 
 def test_a_question_back_lists_the_choices() -> None:

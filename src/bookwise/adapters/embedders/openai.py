@@ -10,7 +10,8 @@ from bookwise.adapters.openai.key import KEY_SETTING, OWN_URL, URL_SETTING, requ
 from bookwise.domain.books import Calibration, EmbedderFacts, Vector
 
 MODEL = "text-embedding-3-small"
-SIZE = 1536
+SIZES = {"text-embedding-3-large": 3072}
+SIZE = 1536  #: of the other models
 
 #: A token has at least one byte, so a text of this many bytes always fits the limit of 8,191 tokens.
 TEXT_BYTES = 8_191
@@ -31,13 +32,16 @@ class OpenAIEmbedder(ServiceEmbedder):
         *,
         base_url: str = OWN_URL,
         model: str = MODEL,
-        size: int = SIZE,
+        size: int | None = None,
         timeouts: EmbeddingTimeouts | None = None,
     ) -> None:
         url = service_url(base_url, URL_SETTING)
         host = host_beside(url, OWN_URL)
         require_key(key, url)
+        own_size = SIZES.get(model, SIZE)
+        size = size or own_size
         self._model = model
+        self._sizes = {"dimensions": size} if size != own_size else {}  # models with one size reject the field
         self.facts = EmbedderFacts(
             name=model, fingerprint=f"openai:{model}:{size}:1{host}", size=size, calibration=CALIBRATION
         )
@@ -63,7 +67,7 @@ class OpenAIEmbedder(ServiceEmbedder):
         return vector
 
     def _payload(self, texts: Sequence[str]) -> dict[str, object]:
-        return {"model": self._model, "input": list(texts), "encoding_format": "float"}
+        return {"model": self._model, "input": list(texts), "encoding_format": "float", **self._sizes}
 
 
 def rows_by_index(response: object) -> list[object]:

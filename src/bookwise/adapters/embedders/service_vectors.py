@@ -8,7 +8,7 @@ import numpy as np
 from bookwise.domain.books import Vector
 from bookwise.domain.errors import EmbedderUnavailable
 
-_ADVICE = "Check the name and vector size of the embedding model in the settings."
+_ADVICE = "Check the name of the embedding model, and set BOOKWISE_EMBEDDING_SIZE to the size of its vectors."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -229,9 +229,20 @@ class ServerIndex:
         return [answer for part in answers for answer in part]
 
     async def _query_part(self, searches: Sequence[models.QueryRequest]) -> list[models.QueryResponse]:
-        return await self._calls.read(
-            lambda: self._client.query_batch_points(self._name, searches, consistency=self._consistency)
-        )
+        """One call, through the client's REST interface: the client's own method first copies every search deeply.
+        This takes 1.3 ms, twice as long as building and encoding the searches."""
+        batch = models.QueryRequestBatch(searches=list(searches))
+
+        async def query() -> list[models.QueryResponse]:
+            response = await self._client.http.search_api.query_batch_points(
+                self._name,
+                self._consistency,  # type: ignore[arg-type]  # None is the default
+                query_request_batch=batch,
+            )
+            assert response.result is not None, "a batch without results"
+            return response.result
+
+        return await self._calls.read(query)
 
     async def _count(self, wanted: list[Condition]) -> int:
         selection = to_filter(wanted)

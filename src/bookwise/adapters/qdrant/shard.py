@@ -14,6 +14,7 @@ from typing import Any
 import qdrant_edge as qdrant
 
 from bookwise.adapters.disk_space import RESERVE_BYTES, free_bytes, is_in_memory, require_space
+from bookwise.adapters.disk_sync import sync_folder
 from bookwise.adapters.qdrant.collections import IDENTITY_FILE
 from bookwise.adapters.qdrant.engine_errors import ENGINE
 from bookwise.adapters.qdrant.schema import DENSE, INTEGER_FIELDS, KEYWORD_FIELDS, RANGE_FIELDS, TENANT, WORDS
@@ -101,16 +102,7 @@ def _write_identity(path: Path, size: int) -> None:
         file.flush()
         os.fsync(file.fileno())
     unfinished.rename(path)
-    _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Writes the names in a folder to the disk."""
-    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_folder(path.parent)
 
 
 def _field_indexes() -> dict[str, Any]:

@@ -41,6 +41,7 @@ from bookwise.adapters.sql.tables import (
     lessons,
     metadata,
     threads,
+    validation_runs,
 )
 from bookwise.domain.errors import Conflict, CopyMismatch
 
@@ -62,7 +63,7 @@ class TableDigest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CopyScope:
-    """Everything, or one book with its lessons, threads and questions.
+    """Everything, or one book with its lessons, threads, questions and validation runs.
 
     The other tables belong to no single book, or have numbers that could be in use in the target.
     """
@@ -100,6 +101,7 @@ class CopyScope:
             threads: threads.c.book_id == self.book_id,
             archived_messages: archived_messages.c.thread_id.in_(of_book),
             asked_questions: asked_questions.c.book_id == self.book_id,
+            validation_runs: validation_runs.c.book_id == self.book_id,
         }
 
 

@@ -1,6 +1,6 @@
 """The log of questions and answers in SQL."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -13,7 +13,7 @@ from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.rows import plain_json
 from bookwise.adapters.sql.tables import asked_questions
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound
-from bookwise.domain.journal import AskedQuestion, QuotedLesson, Thumb
+from bookwise.domain.journal import AskedQuestion, Mark, QuotedLesson, Thumb, question_not_found
 
 _MAX_LIMIT = 2**31 - 1
 
@@ -47,13 +47,28 @@ class SqlJournal:
         rating = {"thumb": thumb, "comment": comment, "rated_at": self._clock()}
         return await self._database.write(_rate, normal_id, owner, rating)
 
+    async def mark(self, book_id: str, answer_ids: Sequence[str], mark: Mark | None) -> int:
+        ids = [answer_id for answer_id in map(_normalize_id, answer_ids) if answer_id]
+        statement = update(asked_questions).where(
+            asked_questions.c.book_id == book_id, asked_questions.c.answer_id.in_(ids)
+        )
+        values = {"mark": mark, "marked_at": None if mark is None else self._clock()}
+        return await self._database.write(lambda connection: connection.execute(statement.values(values)).rowcount)
+
+    async def question(self, answer_id: str) -> AskedQuestion:
+        query = select(asked_questions).where(asked_questions.c.answer_id == _normalize_id(answer_id))
+        row = await self._database.read(lambda connection: connection.execute(query).first())
+        if row is None:
+            raise question_not_found()
+        return question_from(row)
+
     async def questions(self, book_id: str, *, since: datetime, limit: int = 10_000) -> list[AskedQuestion]:
         if limit < 1:
             raise InvalidInput(f"limit is {limit}; it must be 1 or more.", advice="Use a larger limit.")
         query = select(asked_questions).where(asked_questions.c.book_id == book_id, asked_questions.c.asked_at >= since)
         query = query.order_by(asked_questions.c.asked_at.desc(), asked_questions.c.answer_id)
         query = query.limit(min(limit, _MAX_LIMIT))
-        return await self._database.read(lambda connection: list(map(_question_from, connection.execute(query))))
+        return await self._database.read(lambda connection: list(map(question_from, connection.execute(query))))
 
     async def forget(self, *, before: datetime) -> int:
         is_old = asked_questions.c.asked_at < before
@@ -77,7 +92,7 @@ def _rate(connection: Connection, answer_id: str, owner: str, rating: dict[str, 
     ).first()
     if row is None:
         raise _answer_not_found()
-    return _question_from(row)
+    return question_from(row)
 
 
 def _answer_not_found() -> NotFound:
@@ -114,10 +129,12 @@ def _question_row(question: AskedQuestion) -> dict[str, Any]:
         "thumb": question.thumb,
         "comment": question.comment,
         "rated_at": question.rated_at,
+        "mark": question.mark,
+        "marked_at": question.marked_at,
     }
 
 
-def _question_from(row: Row[Any]) -> AskedQuestion:
+def question_from(row: Row[Any]) -> AskedQuestion:
     try:
         lessons = tuple(QuotedLesson(**lesson) for lesson in row.lessons)
     except TypeError as error:

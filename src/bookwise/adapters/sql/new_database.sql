@@ -139,7 +139,7 @@ CREATE TABLE asked_questions (
 	lessons TEXT NOT NULL,
 	thumb TEXT,
 	comment TEXT DEFAULT '' NOT NULL,
-	rated_at TEXT,
+	rated_at TEXT, mark TEXT, marked_at TEXT,
 	CONSTRAINT pk_asked_questions PRIMARY KEY (answer_id),
 	CONSTRAINT fk_asked_questions_thread_id FOREIGN KEY(thread_id) REFERENCES conversation_threads (thread_id) ON DELETE CASCADE,
 	CONSTRAINT ck_asked_questions_ck_asked_questions_thumb CHECK (thumb IN ('up', 'down'))
@@ -192,4 +192,19 @@ CREATE TABLE job_lessons (
 	CONSTRAINT fk_job_lessons_step_id FOREIGN KEY(step_id) REFERENCES job_steps (step_id) ON DELETE CASCADE
 );
 CREATE INDEX ix_asked_questions_asked_at ON asked_questions (asked_at);
-INSERT INTO alembic_version VALUES ('0007')
+CREATE TABLE validation_runs (
+	run_id CHAR(32) NOT NULL,
+	book_id TEXT NOT NULL,
+	ran_at TEXT NOT NULL,
+	engine TEXT NOT NULL,
+	own_questions BOOLEAN NOT NULL,
+	asked INTEGER NOT NULL,
+	correct INTEGER NOT NULL,
+	useful_asked INTEGER NOT NULL,
+	useful INTEGER NOT NULL,
+	kinds TEXT NOT NULL,
+	failed TEXT NOT NULL,
+	CONSTRAINT pk_validation_runs PRIMARY KEY (run_id)
+);
+CREATE INDEX ix_validation_runs_book_id ON validation_runs (book_id, ran_at);
+INSERT INTO alembic_version VALUES ('0008')

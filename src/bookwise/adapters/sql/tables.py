@@ -239,10 +239,29 @@ asked_questions = Table(
     Column("thumb", ExactText),
     Column("comment", EscapedText, nullable=False, server_default=text("''")),
     Column("rated_at", UtcDateTime),
+    Column("mark", ExactText),  # by the author; NULL: open
+    Column("marked_at", UtcDateTime),
     CheckConstraint("thumb IN ('up', 'down')", name="thumb"),
     Index("ix_asked_questions_book_id", "book_id", "asked_at"),
     Index("ix_asked_questions_thread_id", "thread_id"),
     Index("ix_asked_questions_asked_at", "asked_at"),
+)
+
+validation_runs = Table(
+    "validation_runs",
+    metadata,
+    Column("run_id", UuidText, primary_key=True),
+    Column("book_id", ExactText, nullable=False),  # no foreign key: runs are kept when the book is removed
+    Column("ran_at", UtcDateTime, nullable=False),
+    Column("engine", ExactText, nullable=False),
+    Column("own_questions", Boolean, nullable=False),
+    Column("asked", Integer, nullable=False),
+    Column("correct", Integer, nullable=False),
+    Column("useful_asked", Integer, nullable=False),
+    Column("useful", Integer, nullable=False),
+    Column("kinds", JsonColumn, nullable=False),
+    Column("failed", JsonColumn, nullable=False),
+    Index("ix_validation_runs_book_id", "book_id", "ran_at"),
 )
 
 kept_responses = Table(

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from bookwise.answering.evidence.ambiguity import choices
-from bookwise.answering.evidence.answerability import BEST_WEIGHT, AnswerSignals, answerability, ceiling
+from bookwise.answering.evidence.answerability import BEST_WEIGHT, AnswerSignals, answerability, ceiling, question_terms
 from bookwise.answering.evidence.confidence import confidence_of
 from bookwise.answering.evidence.language import is_in_other_language
 from bookwise.domain.answers import Evidence, Passage, Question, RefusalReason
 from bookwise.domain.books import Book, Calibration, Vector
 from bookwise.domain.search import Timings
+from bookwise.text.words import stem
 
 NEAREST_MAX = 3  #: lessons a refusal names
 #: The least similarity of a lesson that a refusal names. Set by hand on refused questions of the sample book: lessons
@@ -68,13 +69,27 @@ def for_reader(decision: Decision, text: str, book: Book, *, only_quotes: bool) 
     """Returns the decision for the reader who wrote this text.
 
     A question in another language than the book's is refused, unless a model is there that can answer it: a quote would
-    be no answer to its reader. Any other refusal names only lessons that are near.
+    be no answer to its reader. Such a refusal names no lesson: the search compares words of two languages. Any other
+    refusal names only sections that are near and whose heading has a word of the question, so that readers see why.
     """
     if (only_quotes or decision.refusal) and is_in_other_language(text, book, decision.nearest):
-        return replace(decision, refusal="other-language")
+        return replace(decision, refusal="other-language", nearest=())
     if decision.refusal is None:
         return decision
-    return replace(decision, nearest=tuple(passage for passage in decision.nearest if passage.score >= NEAR))
+    near = tuple(passage for passage in decision.nearest if passage.score >= NEAR)
+    if decision.refusal == "ambiguous":
+        return replace(decision, nearest=near)
+    words = _stems(decision.evidence.question)
+    return replace(decision, nearest=tuple(passage for passage in near if words & _stems(_heading(passage))))
+
+
+def _heading(passage: Passage) -> str:
+    where = passage.chunk.locator
+    return where.section_title or where.page_title
+
+
+def _stems(text: str) -> set[str]:
+    return {stem(word.lower()) for word in question_terms(text)}
 
 
 def nothing_found(query: str) -> Decision:

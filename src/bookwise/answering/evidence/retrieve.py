@@ -41,6 +41,7 @@ class EvidenceSearch:
 
     question: Question
     kit: SearchKit
+    lesson_id: str | None = None  #: search only this lesson
     seen: dict[str, Passage] = field(default_factory=dict)  #: passages available to the answer, by chunk id
 
     @property
@@ -137,7 +138,15 @@ class EvidenceSearch:
 
     async def _search(self, query: str, top_k: int) -> SearchResult:
         question = self.question
-        within = Filter(book_id=question.book_id, module=question.module, hardware_tier=question.hardware_tier)
+        within = Filter(
+            book_id=question.book_id,
+            module=question.module,
+            chapter_min=question.chapter,
+            chapter_max=question.chapter,
+            hardware_tier=question.hardware_tier,
+            proficiency_levels=(question.proficiency_level,) if question.proficiency_level else (),
+            lesson_id=self.lesson_id,
+        )
         return await search(SearchQuery(text=query, filter=within, limit=top_k), self.kit)
 
     async def _signals(

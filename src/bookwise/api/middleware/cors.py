@@ -20,8 +20,7 @@ class Cors(CORSMiddleware):
         origin = Headers(scope=scope).get("origin", "") if scope["type"] == "http" else ""
         if origin and not super().is_allowed_origin(origin):
             with suppress(BookwiseError):  # a route that needs a key reports the problem
-                keys = await scope["app"].state.service.keys.keys()
-                self._key_origins = frozenset(o for key in keys if key.revoked_at is None for o in key.origins)
+                self._key_origins = await scope["app"].state.service.read_key_origins()
         app = super().__call__ if origin and self.is_allowed_origin(origin) else self.app
         await app(scope, receive, send)
 

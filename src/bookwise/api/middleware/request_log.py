@@ -31,7 +31,7 @@ class RequestLog(HttpMiddleware):
 
     async def _request(self, scope: Scope, receive: Receive, send: Send) -> None:
         sent_id = Headers(scope=scope).get(REQUEST_ID, "")
-        request_id.set(sent_id if _VALID_ID.fullmatch(sent_id) else uuid4().hex)
+        request_id.set(valid_request_id(sent_id) or uuid4().hex)
         status = 0
         start = perf_counter()
 
@@ -54,6 +54,11 @@ class RequestLog(HttpMiddleware):
             await problem_of_exception(error).response(scope["path"])(scope, receive, send_with_headers)
         finally:
             _record(scope, status or DISCONNECTED, perf_counter() - start)
+
+
+def valid_request_id(text: str) -> str:
+    """The id that a client has sent; empty if it is not one."""
+    return text if _VALID_ID.fullmatch(text) else ""
 
 
 def _record(scope: Scope, status: int, seconds: float) -> None:

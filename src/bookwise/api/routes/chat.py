@@ -2,23 +2,26 @@
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 
 from bookwise.answering.ask import final
 from bookwise.answering.converse import converse
+from bookwise.answering.followup.current_lesson import lesson_at, mentions_current_lesson
 from bookwise.api.answer_log import ChatTurn, log_answer
 from bookwise.api.auth.access import Reader
 from bookwise.api.auth.rate_limit import rate_limits_of
 from bookwise.api.idempotency import IdempotentRoute
 from bookwise.api.problems import documented
+from bookwise.api.rendering.answers import with_html
 from bookwise.api.routes.books import book_for
 from bookwise.api.session_ids import find_thread, thread_id_of
 from bookwise.api.sse import EventStream, Frame, answer_frames, error_frame
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import Caller
-from bookwise.domain.answers import AnswerEvent
+from bookwise.domain.answers import AnswerEvent, CurrentLesson
 from bookwise.domain.errors import Conflict, InvalidInput, NotFound
 from bookwise.domain.threads import Thread
 from bookwise.schemas.chat import ChatRequest, ChatResponse
@@ -36,6 +39,9 @@ data: {"query": "What is a node?", "sources": [], "metrics": {}}
 event: content
 data: {"delta": "A node is a process that computes. [1] "}
 
+event: content
+data: {"delta": "With \\"html\\": true.", "keep": 0, "html": "<p>A node … With &quot;html&quot;: true.</p>"}
+
 event: done
 data: {"response": "…", "sources": [], "session_id": "…", "answer_id": "…", "usage": {"total_tokens": 0}}
 
@@ -43,7 +49,8 @@ data: {"response": "…", "sources": [], "session_id": "…", "answer_id": "…"
 STREAMS: dict[int | str, dict[str, Any]] = documented(404, 409, 507) | {
     200: {
         "description": "Server-sent events: `tool_call`, `retrieval` and `content`, then exactly one `done` (a "
-        "ChatResponse with `usage`) or `error` (a problem). Comments keep a quiet stream open.",
+        "ChatResponse with `usage`) or `error` (a problem). Comments keep a quiet stream open. With `html`, an event "
+        "`content` also has `html` and `keep`: the first `keep` elements shown stay, `html` replaces the others.",
         "headers": {"X-Session-ID": {"description": "The session of the question.", "schema": {"type": "string"}}},
         "content": {
             "text/event-stream": {
@@ -74,7 +81,8 @@ async def run(request: Request, caller: Reader, body: ChatRequest) -> ChatRespon
         return _stream(request, caller, body)
     answer_id = new_id()
     async with aclosing(_conversation(body, answer_id, caller, state_of(request))) as events:
-        return ChatResponse.of(await final(events), session_id=body.session_id, answer_id=answer_id)
+        response = ChatResponse.of(await final(events), session_id=body.session_id, answer_id=answer_id)
+    return with_html(response) if body.html else response
 
 
 @router.post("/stream", response_class=Response, responses=STREAMS, summary="Ask a question and stream the answer")
@@ -91,7 +99,7 @@ def _stream(request: Request, caller: Caller, body: ChatRequest) -> EventStream:
 
     async def frames() -> AsyncGenerator[Frame]:
         events = _conversation(body, answer_id, caller, state)
-        answer = answer_frames(events, session_id, answer_id=answer_id)
+        answer = answer_frames(events, session_id, answer_id=answer_id, html=body.html)
         async with rate_limits_of(request).stream(caller), aclosing(answer):
             async for frame in answer:
                 yield frame
@@ -123,6 +131,7 @@ async def _answer_events(
     question = body.question(
         thread.book_id, default_threshold=settings.agent_score_threshold, default_top_k=settings.agent_top_k
     )
+    question = replace(question, lesson=await _current_lesson(body, thread.book_id, state))
     turn = ChatTurn(question=question, owner=caller.owner, thread_id=thread.id, answer_id=answer_id)
     threads = state.app.threads
     answer = converse(question, thread.id, kit=state.kit, threads=threads, owner=caller.owner, answer_id=answer_id)
@@ -131,13 +140,20 @@ async def _answer_events(
             yield event
 
 
+async def _current_lesson(body: ChatRequest, book_id: str, state: ServiceState) -> CurrentLesson | None:
+    """The lesson of the reader's page if the question is about it."""
+    if not body.page_url or not mentions_current_lesson(body.message):
+        return None
+    return lesson_at(body.page_url, await state.app.catalog.records(book_id))
+
+
 async def _thread(body: ChatRequest, caller: Caller, state: ServiceState) -> Thread:
     """The thread of the caller's session; a new one when there is none."""
     threads = state.app.threads
     try:
         thread = await find_thread(threads, body.session_id, caller.owner)
     except NotFound:
-        book = await book_for(caller, body.book_id, state)
+        book = await book_for(caller, body.book_id, state, module=body.module)
         thread_id = thread_id_of(body.session_id, caller.owner)
         try:
             return await threads.create(
@@ -145,7 +161,7 @@ async def _thread(body: ChatRequest, caller: Caller, state: ServiceState) -> Thr
             )
         except Conflict:  # created by a concurrent request of this caller
             thread = await threads.thread(thread_id, owner=caller.owner)
-    await book_for(caller, thread.book_id, state)  # the book may have been removed
+    await book_for(caller, thread.book_id, state, module=body.module)  # the book may have been removed
     _require_same(body, thread)
     return thread
 

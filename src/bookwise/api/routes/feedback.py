@@ -24,7 +24,7 @@ Days = Annotated[int, Query(ge=1, le=KEPT_DAYS, description="Number of days to i
 async def feedback(rating: Feedback, request: Request, caller: Reader) -> None:
     """Rates an answer to one of your questions. A new rating replaces the old one."""
     journal = state_of(request).app.journal
-    await journal.rate(rating.answer_id, rating.thumb, rating.comment, owner=caller.owner)
+    await journal.rate(rating.answer_id, rating.thumb, rating.stored_comment, owner=caller.owner)
 
 
 @router.get("/insights", summary="See what readers ask", responses=documented(404))

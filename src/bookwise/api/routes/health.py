@@ -109,7 +109,7 @@ class InfoResponse(Shape):
     model_config = examples(
         {
             "name": "bookwise",
-            "version": "0.1.0",
+            "version": "0.2.0",
             "engine": "direct",
             "engines": ["extractive", "direct", "agent"],
             "models": {"embedder": "all-MiniLM-L6-v2", "embedder_size": 384, "language_model": "gpt-4o-mini"},

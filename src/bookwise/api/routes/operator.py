@@ -12,7 +12,7 @@ from bookwise.api.problems import problem_of
 from bookwise.api.request_body import read_large_body
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.errors import BookwiseError, InvalidInput, NotFound
-from bookwise.operations import ask, books, doctor, evaluate, insights, jobs, keys, read
+from bookwise.operations import ask, backup, books, doctor, evaluate, insights, jobs, keys, read
 
 PREFIX = "/operator/"
 BODY_MAX = 16 * 1024 * 1024  #: a command may send many test questions
@@ -43,10 +43,12 @@ OPERATIONS: Mapping[type[Any], Callable[[ServiceState], Any]] = {
     books.RemoveBook: _app,
     jobs.ReadJob: _app,
     insights.ReadInsights: _records,
+    insights.ExportQuestions: _records,
     keys.CreateKey: _records,
     keys.ListKeys: _records,
     keys.RevokeKey: _records,
     keys.RotateKey: _records,
+    backup.BackUpData: _app,
     doctor.DiagnoseBooks: _app,
     evaluate.ValidateBook: _app,
     evaluate.CalibrateBook: _app,

@@ -1,45 +1,80 @@
-"""GET /, GET /widget.js: the chat page, and the script that adds the chat to a book's site."""
+"""GET /, /read/{lesson}, /widget.js and their modules: the chat page, the lesson page, and the chat for other sites."""
 
-from functools import lru_cache
-from importlib.resources import files
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Response
-from fastapi.responses import HTMLResponse
+from fastapi import APIRouter, Path, Request, Response
+
+from bookwise.api.web_files import CACHED, POLICY, file_response, web_file
+from bookwise.domain.errors import NotFound
 
 router = APIRouter(tags=["page"])
 
-#: No scripts from other origins and no inline scripts: text that was not escaped cannot run.
-POLICY = (
-    "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src data:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-CACHED = "public, max-age=300"
+#: What other sites may load: the widget and the modules of the chat hold no secret.
+SHARED = {"Cache-Control": CACHED, "Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
+OWN = {"Cache-Control": "no-cache", "Content-Security-Policy": POLICY, "X-Content-Type-Options": "nosniff"}
+
+Name = Annotated[str, Path(pattern=r"^[a-z]{1,30}$", description="Name of the module.")]
 
 
-class ScriptResponse(Response):
-    media_type = "text/javascript"
+def _content(media_type: str) -> dict[int | str, dict[str, Any]]:
+    return {
+        200: {"description": "The file.", "content": {media_type: {"schema": {"type": "string"}}}},
+        304: {"description": "The client has the current file (`If-None-Match`)."},
+    }
 
 
-SCRIPT: dict[int | str, dict[str, Any]] = {
-    200: {"description": "JavaScript.", "content": {"text/javascript": {"schema": {"type": "string"}}}}
-}
+PAGE, SCRIPT = _content("text/html"), _content("text/javascript")
+#: What the page and the widget load themselves. No caller needs it, so the API's document leaves it out.
+PART: dict[str, Any] = {"response_class": Response, "include_in_schema": False}
 
 
-@lru_cache
-def _file(name: str) -> bytes:
-    return files("bookwise.api").joinpath("web", name).read_bytes()
-
-
-@router.get("/", response_class=HTMLResponse, summary="The chat page")
-async def page() -> HTMLResponse:
+@router.get("/", response_class=Response, responses=PAGE, summary="The chat page")
+async def page(request: Request) -> Response:
     """Returns the chat page. It contains no secret: it asks the reader for a key when one is needed."""
-    return HTMLResponse(_file("page.html"), headers={"Content-Security-Policy": POLICY, "Cache-Control": "no-cache"})
+    return _file("page.html", request, OWN)
 
 
-@router.get("/widget.js", response_class=ScriptResponse, responses=SCRIPT, summary="The chat for a book's site")
-async def widget() -> ScriptResponse:
+@router.get("/read/{parent_doc_id}", **PART)
+async def lesson_page(parent_doc_id: str, request: Request) -> Response:
+    """Returns the page that shows a lesson. It reads the text from `/lesson/{parent_doc_id}`, with the reader's key."""
+    return _file("lesson.html", request, OWN)
+
+
+@router.get("/widget.js", response_class=Response, responses=SCRIPT, summary="The chat for a book's site")
+async def widget(request: Request) -> Response:
     """Returns the chat script. Add it to a page of an allowed origin, with `data-key` and `data-book`."""
-    return ScriptResponse(
-        _file("widget.js"), headers={"Cache-Control": CACHED, "Cross-Origin-Resource-Policy": "cross-origin"}
-    )
+    return _file("widget.js", request, SHARED)
+
+
+@router.get("/page.js", **PART)
+async def page_script(request: Request) -> Response:
+    return _file("page.js", request, SHARED)
+
+
+@router.get("/lesson.js", **PART)
+async def lesson_script(request: Request) -> Response:
+    return _file("lesson.js", request, SHARED)
+
+
+@router.get("/page.css", **PART)
+async def page_style(request: Request) -> Response:
+    return _file("page.css", request, SHARED)
+
+
+@router.get("/chat/{name}.js", **PART)
+async def chat_module(name: Name, request: Request) -> Response:
+    """Returns a module of the chat that page and widget share."""
+    return _file(f"chat/{name}.js", request, SHARED)
+
+
+@router.get("/widget/{name}.js", **PART)
+async def widget_module(name: Name, request: Request) -> Response:
+    """Returns a module that `widget.js` loads when a reader is about to use the chat."""
+    return _file(f"widget/{name}.js", request, SHARED)
+
+
+def _file(name: str, request: Request, headers: dict[str, str]) -> Response:
+    file = web_file(name)
+    if file is None:
+        raise NotFound(f"There is no file {name}.")
+    return file_response(file, request, headers)

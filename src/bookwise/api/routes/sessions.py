@@ -10,11 +10,12 @@ from pydantic import Field
 
 from bookwise.api.auth.access import Reader
 from bookwise.api.problems import documented
+from bookwise.api.rendering.answers import messages_with_html
 from bookwise.api.session_ids import find_thread
 from bookwise.api.state import state_of
 from bookwise.api.strict_json import StrictRoute
 from bookwise.domain.errors import NotFound
-from bookwise.schemas.chat import MESSAGES_EXAMPLE, ConversationThread, HistoryMessage
+from bookwise.schemas.sessions import MESSAGES_EXAMPLE, ConversationThread, HistoryMessage
 from bookwise.schemas.wire import EXAMPLE_SESSION_ID, SessionId, Shape, examples
 
 router = APIRouter(prefix="/session", tags=["sessions"], route_class=StrictRoute)
@@ -28,6 +29,7 @@ Limit = Annotated[int, Query(ge=1, le=PAGE_MAX, description="Maximum number of m
 Offset = Annotated[
     int, Query(ge=0, le=MESSAGES_MAX, description="Number of messages to skip, counted from the oldest.")
 ]
+AsHtml = Annotated[bool, Query(description="Also return each answer as safe HTML.")]
 
 
 class HistoryResponse(Shape):
@@ -45,12 +47,13 @@ class HistoryResponse(Shape):
 
 
 @router.get("/{session_id}", summary="Read a session", responses=documented(404))
-async def session(session_id: Session, request: Request, caller: Reader) -> ConversationThread:
+async def session(session_id: Session, request: Request, caller: Reader, html: AsHtml = False) -> ConversationThread:
     """Returns a session with its newest messages, at most 50."""
     threads = state_of(request).app.threads
     with _session_not_found(session_id):
         thread = await find_thread(threads, session_id, caller.owner)
-    return ConversationThread.of(replace(thread, id=session_id))
+    conversation = ConversationThread.of(replace(thread, id=session_id))
+    return messages_with_html(conversation) if html else conversation
 
 
 @router.get("/{session_id}/history", summary="Page through a session", responses=documented(404))

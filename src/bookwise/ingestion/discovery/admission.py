@@ -7,7 +7,7 @@ from bookwise.domain.jobs import SkippedFile
 from bookwise.ingestion.discovery.globs import matches, matches_any
 from bookwise.ingestion.discovery.names import stem
 from bookwise.ingestion.discovery.profile import BookProfile
-from bookwise.ingestion.discovery.sites.site import Site
+from bookwise.ingestion.discovery.sites.site import TEXTS, Site
 from bookwise.ingestion.discovery.walk import Tree, format_of
 
 # fmt: off
@@ -19,6 +19,7 @@ _PROJECT_DOCUMENTS = frozenset(
     }
 )
 # fmt: on
+_GENERATED_PAGES = frozenset({"404", "search", "genindex", "py-modindex", "print", "toc", "sitemap"})  #: HTML only
 _TEMPLATE = re.compile(r"_?(?:(?:lesson|chapter|module|page|doc)[-_])?template", re.IGNORECASE)
 _OLDER_VERSION = re.compile(r"(?:^|/)(?:[a-z0-9-]+_)?versioned_docs/")
 
@@ -53,7 +54,7 @@ def _exclusion(name: str, site: Site, profile: BookProfile, mirrors: Mapping[str
     if site.kind == "docusaurus" and _OLDER_VERSION.search(name):
         return "older-version", ""
     if not name.startswith(site.docs):
-        return ("" if format_of(name) == "html" else "not-a-lesson"), f"outside {site.docs}"
+        return ("not-a-lesson" if format_of(name) in TEXTS else ""), f"outside {site.docs}"
     if format_of(name) not in site.formats:
         return "not-a-lesson", f"a {site.kind} book has no {format_of(name)} lessons"
     return None
@@ -66,12 +67,16 @@ def _exclusion_of_unlisted(name: str, site: Site) -> tuple[str, str] | None:
         return "not-a-lesson", "a hidden file"
     if site.hides_underscored and any(part.startswith("_") for part in parts):
         return "partial", "its name or the name of its folder starts with _"
+    if stem(name).lower().endswith(".summary"):
+        return "not-a-lesson", "a summary of another lesson"
     if matches_any(site.excluded, site.inner(name)):
         return "excluded", "by the configuration of the site"
     if site.unlisted_rule:
         return site.unlisted_rule, ""
     file = stem(name)
+    if format_of(name) == "html" and file.lower() in _GENERATED_PAGES:
+        return "not-a-lesson", "a page of the site generator"
     at_top = "/" not in name and file.upper().replace("-", "_") in _PROJECT_DOCUMENTS
     if file in _PROJECT_DOCUMENTS or at_top or _TEMPLATE.fullmatch(file):
         return "not-a-lesson", "a document about the project, or a template"
-    return None
+    return ("partial", "a part of another page") if name in site.partials else None

@@ -69,7 +69,8 @@ def number_lessons(lessons: Sequence[Unplaced], profile: BookProfile) -> Numberi
     chapters = _chapters(drafts, profile.chapter_max)
     numbers = _lessons(drafts, chapters, profile.lesson_max)
     extra = _extra_modules(drafts)
-    result = Numbering(extra_modules=list(extra), warnings=_extra_module_warnings(extra, profile))
+    warnings = [*_extra_module_warnings(extra, profile), *_metadata_warnings(lessons, profile)]
+    result = Numbering(extra_modules=list(extra), warnings=warnings)
     for draft in drafts:
         name = draft.source_file
         position = LessonPosition(module=draft.module, chapter=chapters[name], lesson=numbers[name])
@@ -100,8 +101,10 @@ def _rules_for(source_file: str, profile: BookProfile) -> list[Rule]:
 def _draft(lesson: Unplaced, path: PathClaim, profile: BookProfile) -> _NumberDraft:
     rules = _rules_for(lesson.source_file, profile)
     modules = [path.module, lesson.facts.module, *(rule.module for rule in rules)]
-    chapters = [path.chapter, lesson.facts.chapter, *(rule.chapter for rule in rules)]
-    lessons = [path.lesson, lesson.facts.lesson, *(rule.lesson for rule in rules)]
+    # A number in the front matter is about this lesson alone; the path may be inherited from its folder.
+    facts_numbers = _allowed_numbers(lesson.facts, profile)
+    chapters = [facts_numbers[0], path.chapter, *(rule.chapter for rule in rules)]
+    lessons = [facts_numbers[1], path.lesson, *(rule.lesson for rule in rules)]
     if path.is_overview:
         lessons.append(0)
         chapters.append(None if path.chapter_folder or lesson.group else 0)
@@ -120,6 +123,31 @@ def _draft(lesson: Unplaced, path: PathClaim, profile: BookProfile) -> _NumberDr
         leads_group=lesson.leads_group and not path.chapter_folder,
         is_readable=lesson.is_readable,
     )
+
+
+def _allowed_numbers(facts: Facts, profile: BookProfile) -> tuple[int | None, int | None]:
+    """The chapter and lesson number of the front matter, without those that this book does not allow."""
+    chapter = None if _exceeds(facts.chapter, profile.chapter_max) else facts.chapter
+    return chapter, None if _exceeds(facts.lesson, profile.lesson_max) else facts.lesson
+
+
+def _exceeds(number: int | None, top: int | None) -> bool:
+    return number is not None and top is not None and number > top
+
+
+def _metadata_warnings(lessons: Sequence[Unplaced], profile: BookProfile) -> list[str]:
+    """The values in the front matter of each lesson that were ignored."""
+    warnings = []
+    for lesson in lessons:
+        problems = list(lesson.facts.problems)
+        for what, number, top in (
+            ("chapter", lesson.facts.chapter, profile.chapter_max),
+            ("lesson", lesson.facts.lesson, profile.lesson_max),
+        ):
+            if _exceeds(number, top):
+                problems.append(f"{what} is {number}; allowed in this book: 0 to {top}.")
+        warnings += [f"{lesson.source_file}: {problem} The value was ignored." for problem in problems]
+    return warnings
 
 
 def _match_module(module: str, profile: BookProfile) -> str | None:

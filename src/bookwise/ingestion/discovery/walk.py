@@ -5,7 +5,7 @@ import os
 import stat
 import unicodedata
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote_from_bytes
@@ -24,11 +24,14 @@ FORMATS: dict[str, LessonFormat] = {
     "ipynb": "notebook",
     "html": "html",
     "htm": "html",
+    "xhtml": "html",
+    "qmd": "markdown",
 }
 MAX_SITE_FILE_BYTES = 4 * 1024 * 1024
 
-_IGNORED_FOLDERS = frozenset(
-    {"node_modules", "bower_components", "site-packages", "__pycache__", "_build", "_site", "venv"}
+_PACKAGES = dict.fromkeys(
+    ("node_modules", "bower_components", "site-packages", "__pycache__", "_build", "_site", "_book", "venv"),
+    "installed packages or build output",
 )
 # Next to project files these folders are build output; elsewhere, `build/` may be a chapter.
 _OUTPUTS = frozenset({"build", "dist", "target", "out"})
@@ -44,6 +47,21 @@ _PROJECT_FILES = frozenset(
         "Cargo.toml",
     }
 )
+# Next to the files of a program, these folders hold no lessons; elsewhere, `tests/` may be a chapter.
+_PROGRAM_FOLDERS = frozenset({"test", "tests", "__tests__", "spec", "vendor", "third_party"})
+_PROGRAM_FILES = frozenset(
+    {
+        "package.json",
+        "pyproject.toml",
+        "setup.py",
+        "Cargo.toml",
+        "go.mod",
+        "pom.xml",
+        "build.gradle",
+        "composer.json",
+        "CMakeLists.txt",
+    }
+)
 _UNREPORTED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__"})
 _BIDI_AND_LINE_CONTROLS = frozenset("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -51,6 +69,17 @@ _BIDI_AND_LINE_CONTROLS = frozenset("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\
 def format_of(name: str) -> LessonFormat | None:
     """The format by file extension; None when the file cannot be a lesson."""
     return FORMATS.get(name.rpartition(".")[2].lower()) if "." in name else None
+
+
+def asciidoc_note(names: Iterable[str]) -> str:
+    """What to do about AsciiDoc files, for which there is no reader; empty when there are none."""
+    files = [name for name in names if name.lower().endswith((".adoc", ".asciidoc"))]
+    if not files:
+        return ""
+    return (
+        f"AsciiDoc is not supported: {len(files)} files, such as {files[0]}, were left out. Build the site (Antora) or "
+        "convert the files with `asciidoctor` to HTML, then ingest the folder of HTML pages."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +136,7 @@ class _Walk:
             message = f"The folder {folder.name} cannot be read: {error.strerror}."
             self.unreadable.append(UnreadableFile(source_file=folder.name, reason=reason, message=message))
             return
-        is_project = not folder.raw or any(_is_project_file(raw) for raw in entries)
+        ignored = _ignored_folders(entries, is_root=not folder.raw)
         for raw, name in source_names(entries).items():
             child = _Folder(
                 raw=os.path.join(folder.raw, raw),
@@ -118,12 +147,12 @@ class _Walk:
             if entries[raw].is_symlink():
                 yield from self._link(child)
             elif entries[raw].is_dir(follow_symlinks=False):
-                yield from self._folder(child, name, is_project=is_project)
+                yield from self._folder(child, name, ignored)
             else:
                 self._file(child, is_regular=entries[raw].is_file(follow_symlinks=False))
 
-    def _folder(self, child: _Folder, name: str, *, is_project: bool) -> Iterator[_Folder]:
-        reason = _ignored_because(name, is_project=is_project)
+    def _folder(self, child: _Folder, name: str, ignored: Mapping[str, str]) -> Iterator[_Folder]:
+        reason = "a hidden folder" if name.startswith(".") else ignored.get(name, "")
         if format_of(name):
             self._leave_out(child.name + "/", "not-a-file", "a folder named like a lesson")
         elif reason:
@@ -160,7 +189,7 @@ class _Walk:
             self._leave_out(child.name + "/", "symlink-loop", "links to a folder that is already read")
         else:
             target = _Folder(raw=child.raw, name=child.name, real=real, linked=True)
-            yield from self._folder(target, child.name.rpartition("/")[2], is_project=False)
+            yield from self._folder(target, child.name.rpartition("/")[2], _PACKAGES)
 
     def _leave_out(self, name: str, rule: str, detail: str) -> None:
         self.left_out.append(SkippedFile(source_file=name, rule=rule, detail=detail))
@@ -184,16 +213,20 @@ def walk(root: Path) -> Tree:
     )
 
 
-def _is_project_file(raw: bytes) -> bool:
-    return os.fsdecode(raw) in _PROJECT_FILES or raw.startswith(b"docusaurus.config.")
+def single_file(path: Path) -> Tree:
+    """A book of one file. Its neighbours in the folder are not part of it."""
+    raw = os.fsencode(path.name)
+    return Tree(root=path.parent, raw_paths={source_names([raw])[raw]: raw})
 
 
-def _ignored_because(name: str, *, is_project: bool) -> str:
-    if name.startswith("."):
-        return "a hidden folder"
-    if name in _IGNORED_FOLDERS:
-        return "installed packages or build output"
-    return "build output" if is_project and name in _OUTPUTS else ""
+def _ignored_folders(entries: Iterable[bytes], *, is_root: bool) -> Mapping[str, str]:
+    """The folders that are not entered next to these entries, with the reasons."""
+    names = {os.fsdecode(raw) for raw in entries}
+    is_project = is_root or any(name in _PROJECT_FILES or name.startswith("docusaurus.config.") for name in names)
+    outputs = dict.fromkeys(_OUTPUTS, "build output") if is_project else {}
+    is_program = not names.isdisjoint(_PROGRAM_FILES)
+    tests = dict.fromkeys(_PROGRAM_FOLDERS, "tests or third-party code of a program") if is_program else {}
+    return {**tests, **outputs, **_PACKAGES}
 
 
 def source_names(raws: Iterable[bytes]) -> dict[bytes, str]:

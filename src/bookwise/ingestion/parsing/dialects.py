@@ -1,9 +1,12 @@
 """Lesson file → the Markdown dialect it is written in."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from bookwise.domain.books import LessonFile
+from bookwise.ingestion.parsing.quarto import plain_markdown, without_options
+from bookwise.ingestion.parsing.shortcodes import without_shortcodes
 
 _MDBOOK_NAMES = "include|rustdoc_include|playground|playpen|title|template|quiz"
 _MDBOOK_INCLUDE = rf"(?<!\\)\{{\{{\s*#(?:{_MDBOOK_NAMES})\b[^{{}}]*\}}\}}"
@@ -21,11 +24,22 @@ class Dialect:
     directives: bool = False  #: a fence named `{note}` is a directive, not code
     includes: re.Pattern[str] = _NO_MATCH  #: matches include statements, in text and in code
     invisible: re.Pattern[str] = _NO_MATCH  #: matches marks in text that readers do not see
+    translate: Callable[[str], str] = str  #: a whole text → Markdown without the generator's own syntax
+    translate_cell: Callable[[str], str] = str  #: the code of a notebook cell → the code that readers see
+
+
+_QUARTO = Dialect(translate=plain_markdown, translate_cell=without_options)
 
 
 def dialect_of(file: LessonFile) -> Dialect:
     """The dialect of the lesson's site. Docusaurus reads `.md` as MDX; a plain folder may use any other dialect."""
+    if file.source_file.lower().endswith(".qmd"):
+        return _QUARTO
     match file.site:
+        case "quarto":
+            return _QUARTO
+        case "hugo":
+            return Dialect(invisible=re.compile(_ATTRIBUTE_LINE), translate=without_shortcodes)
         case "docusaurus":
             return Dialect(jsx=True)
         case "mdbook":

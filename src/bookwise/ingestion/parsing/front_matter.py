@@ -1,5 +1,6 @@
 """Text of a lesson → its front matter and its body."""
 
+import json
 import tomllib
 from collections.abc import Hashable, Iterator
 
@@ -18,10 +19,12 @@ _SAFE_TAGS = ("tag:yaml.org,2002:str", "tag:yaml.org,2002:map", "tag:yaml.org,20
 def split_front_matter(text: str) -> tuple[dict[str, object], str, int]:
     """The front matter, the body, and the number of lines of the front matter. Raises `BadLesson`.
 
-    Front matter is YAML between `---` lines or TOML between `+++` lines at the very start. Without a closing line
-    there is none, and the first line is a thematic break. A duplicate key is an error, because site generators
-    disagree about which value counts.
+    Front matter is YAML between `---` lines, TOML between `+++` lines, or a JSON object, at the very start. Without a
+    closing line there is none, and the first line is a thematic break. A duplicate key in YAML is an error, because
+    site generators disagree about which value counts.
     """
+    if text.startswith("{"):
+        return _json_facts(text)
     marker = _marker(text)
     closing = _closing_line(text, _CLOSERS[marker]) if marker else None
     if closing is None:
@@ -132,3 +135,15 @@ def _toml_facts(source: str) -> dict[str, object]:
         return tomllib.loads(source)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _bad(f"is not valid TOML: {error}") from error
+
+
+def _json_facts(text: str) -> tuple[dict[str, object], str, int]:
+    """A JSON object that ends its line (Hugo). Anything else that starts with a brace is text."""
+    try:
+        facts, end = json.JSONDecoder().raw_decode(text[:MAX_CHARACTERS])
+    except (ValueError, RecursionError):
+        return {}, text, 0
+    rest, newline, body = text[end:].partition("\n")
+    if not isinstance(facts, dict) or not facts or rest.strip():
+        return {}, text, 0
+    return facts, body, text.count("\n", 0, end) + len(newline)

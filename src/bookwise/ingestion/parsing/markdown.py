@@ -39,7 +39,7 @@ def markdown_parts(text: str, dialect: Dialect) -> list[LessonPart]:
     A list with its contents is one block, divided only by long code. Quotes, notes, tabs and components contain
     ordinary blocks. Indented code gets a fence.
     """
-    return list(_MarkdownReader(dialect).parts(text))
+    return list(_MarkdownReader(dialect).parts(dialect.translate(text)))
 
 
 class _MarkdownReader:

@@ -17,7 +17,7 @@ from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.parsing.block_state import next_match, push, source_line
 from bookwise.ingestion.parsing.callouts import lead_in
 from bookwise.ingestion.parsing.directives import is_verbatim, title_of
-from bookwise.ingestion.parsing.mdx_rules import expression, jsx_tags, statement
+from bookwise.ingestion.parsing.mdx_rules import expression, jsx_tags, quiz, statement
 
 Rule: TypeAlias = Callable[[StateBlock, int, int, bool], bool]
 
@@ -66,6 +66,7 @@ def parser(*, jsx: bool) -> MarkdownIt:
     rules.before("html_block", "comment", _comment, _INTERRUPTS)
     if jsx:
         md.disable(["code", "html_block", "autolink"])
+        rules.before("fence", "quiz", quiz, _INTERRUPTS)
         rules.before("fence", "jsx", jsx_tags, _INTERRUPTS)
         rules.before("fence", "expression", expression)
         rules.before("fence", "statement", statement)

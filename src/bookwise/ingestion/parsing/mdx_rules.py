@@ -17,6 +17,30 @@ _STATEMENT = re.compile(
 )
 _IMPORTED = re.compile(r"['\"]\s*;?\s*$")
 _BRACKETS = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'|`(?:\\.|[^`\\])*`|//.*|[{}()\[\]]")
+_QUIZ = re.compile(r"<(?P<name>\w*Quiz\w*|MCQ\w*|KnowledgeCheck\w*|MultipleChoice\w*|Flashcards?)(?=[\s/>]|$)")
+
+
+def quiz(state: StateBlock, start: int, end: int, silent: bool) -> bool:
+    """A quiz component with everything in it: its questions and wrong options are not statements of the book."""
+    position = state.bMarks[start] + state.tShift[start]
+    opening = _QUIZ.match(state.src, position, state.eMarks[start])
+    close = _component_end(state, position, opening["name"]) if opening else -1
+    last = bisect_left(state.eMarks, close, start, state.lineMax)
+    if close < 0 or last >= state.lineMax:
+        return False
+    if not silent:
+        state.line = last + 1
+        push(state, "visible_text", start, state.src[close : state.eMarks[last]].strip())
+    return True
+
+
+def _component_end(state: StateBlock, position: int, name: str) -> int:
+    """The position after `/>` or the closing tag; -1 when there is none. Attributes may contain blank lines."""
+    tag = tag_at(state.src, position)
+    if tag is not None and tag.source.endswith("/>"):
+        return tag.end
+    # A tag that is too long to be read ends at the next line with nothing but its end.
+    return next_match(state, rf"</{name}\s*>" if tag else r"(?m)^\s*[\]})]*\s*/>", position)[1]
 
 
 def jsx_tags(state: StateBlock, start: int, end: int, silent: bool) -> bool:

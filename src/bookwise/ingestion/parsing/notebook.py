@@ -25,7 +25,7 @@ def notebook_parts(text: str, dialect: Dialect) -> list[LessonPart]:
             body = split_front_matter(source)[1] if number == 0 else source
             parts += markdown_parts(body, dialect)
         elif kind == "code" and source.strip():
-            parts.append(code_block(source, info=language))
+            parts.append(code_block(dialect.translate_cell(source), info=language))
     return parts
 
 

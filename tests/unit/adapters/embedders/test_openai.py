@@ -39,7 +39,12 @@ async def test_the_request_is_what_the_service_documents() -> None:
     [request] = server.requests
     assert (request.method, request.target) == ("POST", "/v1/embeddings")
     assert request.headers["authorization"] == f"Bearer {KEY.get_secret_value()}"
-    assert request.json == {"model": "text-embedding-3-small", "input": ["loops"], "encoding_format": "float"}
+    assert request.json == {
+        "model": "text-embedding-3-small",
+        "input": ["loops"],
+        "encoding_format": "float",
+        "dimensions": 2,
+    }
 
 
 async def test_a_question_is_embedded_like_a_text() -> None:

@@ -30,6 +30,7 @@ pytestmark = pytest.mark.anyio
 ROUTINES = ("bookwise_admit_request", "bookwise_open_stream", "bookwise_maintain_limits", "bookwise_key_changed")
 FIRST_TABLES = ("job_outcomes", "jobs", "lessons", "books", "facts")
 LATER_TABLES = (
+    "validation_runs",
     "job_lessons",
     "job_steps",
     "job_plans",

@@ -146,9 +146,12 @@ def test_a_question_in_another_language_is_refused_unless_a_model_can_answer_it(
     assert for_reader(answered, "How do nodes talk?", BOOK, only_quotes=True) == answered
 
 
-def test_a_refusal_names_only_lessons_that_are_near_unless_the_language_is_the_reason() -> None:
+def test_a_refusal_names_only_near_sections_whose_heading_has_a_word_of_the_question() -> None:
     far = passage(1, NEAR - 0.01)
     near = passage(2, NEAR)
-    refused = replace(decided(findings(0.1, 0.1)), nearest=(far, near))
+    unrelated = passage(3, NEAR, section_title="The supervisor")
+    refused = decided(findings(0.1, 0.1))
+    evidence = replace(refused.evidence, question="How do nodes talk?")
+    refused = replace(refused, nearest=(far, near, unrelated), evidence=evidence)
     assert for_reader(refused, "How do nodes talk?", BOOK, only_quotes=True).nearest == (near,)
-    assert for_reader(refused, GERMAN, BOOK, only_quotes=True).nearest == (far, near)
+    assert for_reader(refused, GERMAN, BOOK, only_quotes=True).nearest == ()

@@ -232,7 +232,7 @@ def test_the_name_an_answer_gave_is_carried_after_what_was_asked() -> None:
 
 
 def test_a_refusal_gives_no_topic_but_the_question_does() -> None:
-    refusal = "I couldn't find that information in the book. The closest sections are: Isaac Sim › Sensors [1]."
+    refusal = "I couldn't find that information in the book. The book covers “Sensors” in “Isaac Sim” [1]."
     assert searched("tell me more", "What is quantum gravity?", refusal) == "tell me more (quantum gravity)"
 
 

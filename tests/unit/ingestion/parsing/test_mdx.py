@@ -154,3 +154,43 @@ def test_mermaid_and_other_code_is_untouched() -> None:
     source = "```mermaid\ngraph TD\n  A-->B\n```"
     (block,) = blocks(f"{source}\n", **MDX)
     assert (block.text, block.language) == (source, "mermaid")
+
+
+def test_a_quiz_is_not_prose() -> None:
+    text = """
+        # Nodes
+
+        Before
+
+        <Quiz
+          questions={[
+            { question: "What is a node?", options: ["A wheel", "A process"] },
+
+            { question: "Blank lines are allowed", options: [] },
+          ]}
+        />
+
+        <ChapterQuiz title="Check">
+          <Question>Is a node a wheel?</Question>
+
+          - Yes, it is a wheel
+
+          ```
+          <Quiz
+          ```
+        </ChapterQuiz> After
+
+        A `<Quiz />` is a component.
+        """
+    assert texts(text, **MDX) == ["# Nodes", "Before", "After", "A `<Quiz />` is a component."]
+
+
+def test_a_very_long_quiz_ends_with_its_tag() -> None:
+    questions = "".join(f'    {{ question: "Number {n}?", answer: "{n}" }},\n' for n in range(1000))
+    text = f"Before\n\n<Quiz\n  questions={{[\n{questions}  ]}}\n/>\n\nAfter\n"
+    assert texts(text, **MDX) == ["Before", "After"]
+
+
+def test_a_quiz_that_never_ends_hides_nothing_else() -> None:
+    assert texts("<Quiz>\n\nText\n", **MDX) == ["Text"]
+    assert texts("<QuizResult>\nText\n</Other>\n", **MDX) == ["Text"]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from bookwise.ingestion.discovery.names import folder_of, natural_key
 from bookwise.ingestion.discovery.profile import BookProfile
-from bookwise.ingestion.discovery.sites import docusaurus, fetched, jupyter_book, mdbook, mkdocs, sphinx
+from bookwise.ingestion.discovery.sites import docusaurus, fetched, hugo, jupyter_book, mdbook, mkdocs, quarto, sphinx
 from bookwise.ingestion.discovery.sites.plain import plain_site
 from bookwise.ingestion.discovery.sites.site import TEXTS, Site
 from bookwise.ingestion.discovery.walk import Tree, format_of
@@ -51,6 +51,10 @@ def _site_reader(tree: Tree, folder: str, profile: BookProfile) -> SiteReader | 
         return mdbook.mdbook_site
     if has(*jupyter_book.CONTENTS, *jupyter_book.MYST):
         return jupyter_book.jupyter_book_site
+    if has(*quarto.CONFIGS):
+        return quarto.quarto_site
+    if hugo.is_hugo(tree, folder):
+        return hugo.hugo_site
     if has(sphinx.CONFIG) and has("index.rst", "index.md"):
         return sphinx.sphinx_site
     return docusaurus.docusaurus_site if has(*docusaurus.SIDEBARS) else None
@@ -69,4 +73,4 @@ def _site_from_lessons(tree: Tree, lessons: list[str], profile: BookProfile) -> 
         indexes = [name for name in lessons if name.rpartition("/")[2] == "index.rst"]
         top = min(indexes, key=lambda name: (name.count("/"), name), default="")
         return sphinx.sphinx_site(tree, folder_of(top), profile)
-    return plain_site(profile)
+    return plain_site(tree, profile)

@@ -14,7 +14,8 @@ TEXTS: frozenset[LessonFormat] = frozenset({"markdown", "mdx", "rst", "notebook"
 INDEXES = frozenset({"index", "readme"})
 MISSING_SHOWN = 20
 
-Route = Callable[[str, Facts], str]
+#: Path and front matter of a lesson → the path of its page; None when it cannot be known.
+Route = Callable[[str, Facts], str | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,7 @@ class Site:
     unlisted_rule: str = ""  #: rule for lessons that no navigation lists; empty: they come last
     own_files: frozenset[str] = frozenset()  #: configuration files that look like lessons
     hides_underscored: bool = False  #: names that start with `_` are partials
+    partials: frozenset[str] = frozenset()  #: other files that are parts of a page, not lessons
     excluded: tuple[str, ...] = ()  #: globs from the site's configuration, relative to `docs`
     labels: Mapping[str, str] = field(default_factory=dict)  #: folder inside `docs` → label
     positions: Mapping[str, float] = field(default_factory=dict)  #: folder inside `docs` → position
@@ -65,8 +67,9 @@ def breadcrumb(site: Site, name: str) -> tuple[str, ...]:
 
 
 def url_of(site: Site, base_url: str, name: str, facts: Facts) -> str:
-    """The address of the published lesson; empty when the book has no base address."""
-    return join_url(base_url, site.route(site.inner(name), facts)) if base_url else ""
+    """The address of the published lesson; empty when it cannot be known or the book has no base address."""
+    path = site.route(site.inner(name), facts) if base_url else None
+    return "" if path is None else join_url(base_url, path)
 
 
 def join_url(base_url: str, path: str) -> str:
@@ -110,9 +113,14 @@ def reading_order(site: Site, names: Sequence[str], facts: Mapping[str, Facts]) 
     unlisted = len(site.listed)
 
     def key(name: str) -> tuple[int, list[tuple[float, tuple[tuple[str | int, ...], str]]]]:
-        return rank.get(name, unlisted), _path_key(site, name, facts.get(name, NO_FACTS).sidebar_position)
+        return rank.get(name, unlisted), _path_key(site, name, _position(site, facts.get(name, NO_FACTS)))
 
     return sorted(names, key=key)
+
+
+def _position(site: Site, facts: Facts) -> float | None:
+    """Hugo sorts by weight, and a weight of 0 counts as none."""
+    return (facts.weight or None) if site.kind == "hugo" else facts.sidebar_position
 
 
 def _path_key(site: Site, name: str, position: float | None) -> list[tuple[float, tuple[tuple[str | int, ...], str]]]:
@@ -121,7 +129,7 @@ def _path_key(site: Site, name: str, position: float | None) -> list[tuple[float
     for depth, folder in enumerate(folders):
         folder_position = site.positions.get("/".join(folders[: depth + 1]))
         keys.append((_sort_position(folder, folder_position), natural_key(folder)))
-    own_position = -float("inf") if stem(file).lower() in INDEXES else _sort_position(file, position)
+    own_position = -float("inf") if stem(file).lower().removeprefix("_") in INDEXES else _sort_position(file, position)
     return [*keys, (own_position, natural_key(file))]
 
 

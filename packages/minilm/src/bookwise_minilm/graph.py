@@ -15,7 +15,6 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-GRAPH_VERSION = "1"
 LAYERS = 6
 HEADS = 12
 HIDDEN = 384

@@ -1,0 +1,1 @@
+"""Rerankers: local models and services."""

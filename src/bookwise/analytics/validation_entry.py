@@ -1,0 +1,30 @@
+"""A question of a reader → a `[[questions]]` entry for the book's profile, to copy."""
+
+import hashlib
+import json
+import re
+from typing import Literal, TypeAlias
+
+EntryKind: TypeAlias = Literal["answerable", "near-miss"]
+
+_WORDS_MAX = 6
+
+
+def validation_entry(question: str, kind: EntryKind, *, lesson: str | None = None, section: str | None = None) -> str:
+    """Returns the entry as TOML. A question of the kind `answerable` needs the source file of its lesson."""
+    text = " ".join(question.split())
+    fields = {"id": _entry_id(text), "kind": kind, "text": text, "lesson": lesson, "section": section}
+    return (
+        "\n".join(["[[questions]]", *(f"{name} = {_quoted(value)}" for name, value in fields.items() if value)]) + "\n"
+    )
+
+
+def _entry_id(text: str) -> str:
+    """Returns a readable id that differs for different questions."""
+    words = re.findall(r"[a-z0-9]+", text.lower())[:_WORDS_MAX]
+    return "-".join([*words, hashlib.sha256(text.encode()).hexdigest()[:6]])[:128]
+
+
+def _quoted(value: str) -> str:
+    """Returns a TOML string. JSON escapes the same characters, except DEL."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")

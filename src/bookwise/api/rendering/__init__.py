@@ -1,0 +1,1 @@
+"""Markdown of books, answers and models → safe HTML."""

@@ -1,0 +1,32 @@
+"""LaTeX of a formula → MathML, or the formula as code if it cannot be read."""
+
+from html import escape
+
+from latex2mathml import exceptions
+from latex2mathml.converter import convert
+
+FORMULA_MAX = 2_000  #: characters; a longer one is shown as code
+
+#: What the converter raises for a formula that it cannot read; it has no common base class for its own errors.
+_UNREADABLE: tuple[type[Exception], ...] = (
+    *(error for error in vars(exceptions).values() if isinstance(error, type) and issubclass(error, Exception)),
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
+
+
+def maths_html(formula: str, *, block: bool) -> str:
+    """Returns the formula as MathML that every current browser shows."""
+    if len(formula) > FORMULA_MAX:
+        return _as_code(formula)
+    try:
+        return convert(formula, display="block" if block else "inline")
+    except _UNREADABLE:
+        return _as_code(formula)
+
+
+def _as_code(formula: str) -> str:
+    return f"<code>{escape(formula)}</code>"

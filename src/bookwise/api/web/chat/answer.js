@@ -1,0 +1,177 @@
+// One exchange: a question, and its answer while it is written and when it is complete.
+
+import { button, copyText, make } from "./dom.js";
+import { feedback } from "./feedback.js";
+import { replaceFrom } from "./html.js";
+import { placeTitle, webAddress } from "./links.js";
+
+/** Adds what HTML of the service needs to be used: copy buttons for code, links that keep the chat open. */
+export function decorate(elements, strings) {
+  for (const element of elements) {
+    const all = [element, ...element.querySelectorAll("*")];
+    for (const code of all.filter((one) => one.matches(".bw-code"))) addCopyButton(code, strings);
+    for (const link of all.filter((one) => one.matches("a"))) link.setAttribute("target", "_blank");
+  }
+}
+
+function addCopyButton(code, strings) {
+  const copy = button({ name: "copy", label: strings.copyCode, css: "bw-quiet" });
+  copy.addEventListener("click", () => copyWith(copy, code.querySelector("code").textContent, strings));
+  code.prepend(make("div", { class: "bw-code-head" }, make("span", {}, code.dataset.language || ""), copy));
+}
+
+async function copyWith(control, text, strings) {
+  await copyText(text);
+  control.classList.add("bw-done");
+  control.setAttribute("aria-label", strings.copied);
+  setTimeout(() => control.classList.remove("bw-done"), 1500);
+}
+
+export class Exchange {
+  text = "";
+  sources = [];
+
+  constructor(chat, question) {
+    this.chat = chat;
+    this.question = question;
+    this.body = make("div", { class: "bw-text" });
+    this.progress = make("p", { class: "bw-progress" }, chat.strings.searching);
+    this.footer = make("div", { class: "bw-footer" });
+    this.answer = make("article", { class: "bw-answer", "aria-busy": "true" }, this.progress, this.body, this.footer);
+    this.element = make("section", { class: "bw-exchange" }, make("h2", { class: "bw-question" }, question), this.answer);
+  }
+
+  /** The search has begun; a follow-up shows the question that is searched for. */
+  search(query) {
+    if (query && query.trim() !== this.question.trim()) this.progress.textContent = this.chat.strings.searchedFor(query);
+  }
+
+  more({ delta, keep, html }) {
+    this.text += delta;
+    this.progress.remove();
+    this.show(keep, html);
+  }
+
+  show(keep, html) {
+    const elements = replaceFrom(this.body, keep, html);
+    decorate(elements, this.chat.strings);
+    for (const element of elements) for (const sign of element.querySelectorAll("sup[data-cite]")) this.addChip(sign);
+  }
+
+  /** [1] becomes a button that opens the passage. In a refusal it says what it does. */
+  addChip(sign) {
+    const { strings } = this.chat;
+    const source = this.sources.find(({ number }) => String(number) === sign.dataset.cite);
+    if (!source && this.isComplete) return sign.replaceWith(`[${sign.dataset.cite}]`);
+    const label = source ? strings.source(source.number, placeTitle(source)) : strings.source(sign.dataset.cite, "");
+    const words = { refused: strings.openIt, ambiguous: strings.choose }[this.kind];
+    const chip = button({ text: words || sign.dataset.cite, css: words ? "bw-link" : "bw-chip", "aria-label": words ? `${words}: ${label}` : label });
+    chip.addEventListener("click", () => this.follow(sign.dataset.cite, chip));
+    if (words) {
+      if (sign.previousSibling) sign.previousSibling.textContent = sign.previousSibling.textContent.trimEnd();
+      sign.replaceWith(": ", chip);
+    }
+    else sign.replaceChildren(chip);
+  }
+
+  follow(number, opener) {
+    const source = this.sources.find((one) => String(one.number) === String(number));
+    if (!source) return;
+    if (this.kind === "ambiguous") this.chat.ask(`${this.question} (${placeTitle(source)})`);
+    else this.chat.openSource({ ...source, highlights: this.highlights() }, opener);
+  }
+
+  /** The highlighted parts of the answer. Positions count whole characters. */
+  highlights() {
+    const characters = Array.from(this.text);
+    return (this.result?.highlights || []).map(({ start, end }) => characters.slice(start, end).join(""));
+  }
+
+  /** Shows a complete answer: of the event `done`, or of a stored message. */
+  finish(result) {
+    this.progress.remove();
+    this.result = result;
+    this.text = result.response;
+    this.isComplete = true;
+    this.kind = result.outcome === "refused" ? (result.reason === "ambiguous" ? "ambiguous" : "refused") : result.outcome;
+    this.sources = result.outcome === "answered" ? result.sources : result.nearest || [];
+    this.show(0, result.html);
+    this.answer.removeAttribute("aria-busy");
+    this.answer.classList.add(`bw-${this.kind}`);
+    this.footer.replaceChildren(...this.footerParts(result).filter(Boolean));
+  }
+
+  footerParts(result) {
+    const { strings } = this.chat;
+    const isAnswered = result.outcome === "answered";
+    const notes = [result.disclaimer, result.degraded && strings.degraded].filter(Boolean);
+    const isTalk = ["small-talk", "other-language", "ambiguous"].includes(result.reason) || result.outcome === "blocked";
+    const status = make("div", { class: "bw-actions" }, !isTalk && this.confidence(result.confidence_level), ...this.actions(result));
+    return [
+      ...notes.map((note) => make("p", { class: "bw-note" }, note)),
+      isAnswered && this.sourceList(),
+      status,
+      isAnswered && result.related?.length > 0 && this.next(result.related),
+    ];
+  }
+
+  sourceList() {
+    const items = this.sources.map((source) => {
+      const title = placeTitle(source);
+      const open = make("button", { type: "button", class: "bw-source", "aria-label": this.chat.strings.source(source.number, title) },
+        make("span", { class: "bw-number" }, String(source.number)), make("span", {}, title));
+      open.addEventListener("click", () => this.follow(source.number, open));
+      return make("li", {}, open);
+    });
+    return make("ol", { class: "bw-sources", "aria-label": this.chat.strings.sources }, ...items);
+  }
+
+  /** How sure the answer is, in words; a click explains the words. */
+  confidence(level) {
+    const [label, explanation] = this.chat.strings.levels[level] || [];
+    if (!label) return null;
+    const details = make("details", { class: `bw-level bw-${level}` }, make("summary", {}, label), make("p", {}, explanation));
+    return details;
+  }
+
+  actions(result) {
+    const { strings } = this.chat;
+    const copy = button({ name: "copy", label: strings.copy, css: "bw-quiet" });
+    copy.addEventListener("click", () => copyWith(copy, this.markdown(), strings));
+    const share = button({ name: "share", label: strings.share, css: "bw-quiet" });
+    share.addEventListener("click", () => copyWith(share, this.chat.shareLink(this.question), strings));
+    const retry = button({ name: "retry", label: strings.retry, css: "bw-quiet", onclick: () => this.chat.ask(this.question) });
+    const rating = result.answer_id ? feedback(this.chat, result.answer_id) : { thumbs: [], place: null };
+    return [make("div", { class: "bw-tools" }, copy, share, retry, ...rating.thumbs), rating.place];
+  }
+
+  /** The answer as Markdown, with its sources. */
+  markdown() {
+    const lines = this.result.outcome === "answered" ? this.sources.map((source) => `[${source.number}] ${placeTitle(source)}${webAddress(source.url) ? ` <${source.url}>` : ""}`) : [];
+    return [`**${this.question}**`, this.text, lines.length && `${this.chat.strings.sources}:\n\n${lines.join("\n")}`].filter(Boolean).join("\n\n");
+  }
+
+  /** Sections to go on with: each opens its passage. */
+  next(sections) {
+    const items = sections.map((section) => {
+      const open = make("button", { type: "button", class: "bw-card" }, make("strong", {}, section.title), make("span", {}, section.line));
+      open.addEventListener("click", () => this.chat.openSource({ ...section, page_title: section.title, quote: section.line }, open));
+      return make("li", {}, open);
+    });
+    return make("div", { class: "bw-next" }, make("h3", {}, this.chat.strings.readNext), make("ul", {}, ...items));
+  }
+
+  /** Ends an answer that is not complete, with a way to ask again. */
+  cut(message, { isError = false } = {}) {
+    this.progress.remove();
+    this.answer.removeAttribute("aria-busy");
+    const retry = button({ name: "retry", text: this.chat.strings.tryAgain, onclick: () => this.chat.retry(this) });
+    this.footer.replaceChildren(make("div", { class: isError ? "bw-problem" : "bw-note", role: isError ? "alert" : null }, make("p", {}, message), retry));
+  }
+}
+
+/** A stored message → what `finish` shows. */
+export function storedResult(message) {
+  const { citations = [], nearest = [], ...details } = message.details || {};
+  return { ...details, response: message.content, html: message.html || "", confidence_level: message.confidence_level, sources: citations, nearest };
+}

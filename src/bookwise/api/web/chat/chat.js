@@ -1,0 +1,355 @@
+// The chat: asks a book and shows where each answer comes from. The page and the widget are built on it.
+
+import { Exchange, storedResult } from "./answer.js";
+import { Composer } from "./composer.js";
+import { button, make, moveWithArrows } from "./dom.js";
+import { SourcePanel } from "./panel.js";
+import { Problem, Service } from "./service.js";
+import { Store } from "./store.js";
+import { STRINGS } from "./strings.js";
+import { STYLE } from "./style.js";
+import { ThreadList } from "./threads.js";
+
+/** Creates a chat inside `root`, an element or a shadow root. See docs/service/page.md for the options. */
+export function createChat(options) {
+  return new Chat(options);
+}
+
+class Chat {
+  constructor({ root, home, key, book, startBook, compact = false, storage = "local", strings = {}, request = () => ({}), title, questions, disclaimer, shortcut }) {
+    this.home = new URL(home);
+    this.strings = { ...STRINGS, ...strings };
+    this.store = new Store(this.home.href, storage);
+    this.service = new Service(this.home, key, this.store);
+    this.startBook = startBook;
+    this.fixed = { book, title, questions, disclaimer, request };
+    this.compact = compact;
+    this.listeners = new Map();
+    this.build(compact);
+    addStyle(root);
+    root.append(this.element);
+    this.composer.update();
+    this.addKeys(shortcut);
+    this.starting = this.start();
+  }
+
+  // ---- Building ----
+
+  build(compact) {
+    const { strings } = this;
+    this.heading = make(compact ? "h2" : "h1", { class: "bw-title" }, this.fixed.title || strings.title);
+    this.picker = make("select", { class: "bw-picker", "aria-label": strings.book, hidden: true, onchange: () => this.choose(this.picker.value) });
+    this.menu = button({ name: "menu", label: strings.threads, css: "bw-quiet bw-menu", "aria-expanded": "false", onclick: () => this.toggleThreads() });
+    const fresh = button({ name: "add", text: strings.newThread, css: "bw-fresh", onclick: () => this.clear() });
+    this.head = make("header", { class: "bw-head" }, !compact && this.menu, make("div", { class: "bw-heading" }, this.heading, this.picker), fresh);
+    this.log = make("div", { class: "bw-log", role: "region", "aria-label": strings.conversation, tabindex: "0" });
+    this.threads = new ThreadList(this);
+    this.panel = new SourcePanel(this);
+    this.composer = new Composer({ strings, store: this.store, onsend: (text) => this.ask(text), onstop: () => this.stop() });
+    this.status = make("div", { class: "bw-hidden", role: "status" });
+    const center = make("div", { class: "bw-center" }, this.log, this.composer.element);
+    this.element = make("div", { class: `bw${compact ? " bw-compact" : ""}` }, this.head,
+      make("div", { class: "bw-columns" }, !compact && this.threads.element, center, this.panel.element), this.status);
+  }
+
+  addKeys(shortcut) {
+    this.element.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape" || event.defaultPrevented) return;
+      if (this.panel.isOpen) this.panel.close();
+      else if (this.element.classList.contains("bw-with-threads")) this.toggleThreads(false);
+      else if (this.abort) this.stop();
+      else return;
+      event.preventDefault();
+      event.stopPropagation();
+    });
+    this.onshortcut = (event) => {
+      if (!shortcut || event.key.toLowerCase() !== shortcut || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      this.focus();
+    };
+    document.addEventListener("keydown", this.onshortcut);
+  }
+
+  // ---- Start, books, conversations ----
+
+  async start() {
+    try {
+      const { books } = await this.service.json("books");
+      this.books = books;
+      const wanted = this.fixed.book || this.startBook || this.store.book;
+      const selected = books.find((one) => one.id === wanted) || books[0];
+      if (!selected) return this.log.replaceChildren(make("p", { class: "bw-note" }, this.strings.noBook));
+      this.picker.replaceChildren(...books.map((one) => make("option", { value: one.id }, one.title)));
+      await this.showBook(selected);
+    } catch (error) {
+      this.showStartProblem(error);
+    }
+  }
+
+  async showBook(book) {
+    this.book = book.id;
+    this.store.book = book.id;
+    this.picker.value = book.id;
+    this.picker.hidden = this.books.length < 2 || Boolean(this.fixed.book);
+    this.heading.hidden = !this.picker.hidden;
+    this.heading.textContent = this.fixed.title || book.title;
+    this.session = this.store.open(book.id);
+    this.details = this.service.json(`books/${encodeURIComponent(book.id)}`).catch(() => ({}));
+    this.details.then(({ filters }) => { if (!this.compact) this.composer.offerFilters(filters); });
+    this.emit("book", { id: book.id, title: book.title });
+    this.showThreads();
+    await this.showThread();
+  }
+
+  async choose(id) {
+    this.stop();
+    this.panel.close();
+    this.starting = this.showBook(this.books.find((book) => book.id === id)).catch((error) => this.showStartProblem(error));
+    await this.starting;
+    this.composer.input.focus();
+  }
+
+  showThreads() {
+    this.threads.show(this.store.threads(this.book), this.session);
+  }
+
+  toggleThreads(isShown = !this.element.classList.contains("bw-with-threads")) {
+    this.element.classList.toggle("bw-with-threads", isShown);
+    this.menu.setAttribute("aria-expanded", String(isShown));
+    (isShown ? this.threads.element.querySelector("button") : this.menu)?.focus();
+  }
+
+  async resume(id) {
+    this.stop();
+    this.panel.close();
+    this.element.classList.remove("bw-with-threads");
+    this.store.setOpen(this.book, id);
+    this.session = id;
+    this.showThreads();
+    this.starting = this.showThread();
+    await this.starting;
+    this.composer.input.focus();
+  }
+
+  async removeThread(id) {
+    try {
+      await this.service.call(`session/${encodeURIComponent(id)}`, { method: "DELETE" });
+    } catch (error) {
+      if (error.status !== 404) return this.showProblem(error);
+    }
+    this.store.forget(id);
+    if (id === this.session) this.clear();
+  }
+
+  /** Shows the open conversation as it was, or the beginning of a new one. */
+  async showThread() {
+    const session = this.session;
+    this.log.replaceChildren();
+    if (!session) return this.showEmpty();
+    try {
+      const thread = await this.service.json(`session/${encodeURIComponent(session)}?html=true`);
+      if (session !== this.session) return;
+      this.showMessages(thread.messages);
+    } catch (error) {
+      if (error.status !== 404) throw error;
+      this.store.forget(session);
+      this.session = null;
+      this.showThreads();
+      this.showEmpty();
+    }
+  }
+
+  showMessages(messages) {
+    let exchange;
+    for (const message of messages) {
+      if (message.role === "user") {
+        exchange = new Exchange(this, message.content);
+        this.log.append(exchange.element);
+        this.composer.last = message.content;
+      } else if (message.complete === false) {
+        exchange.finish({ ...storedResult(message), outcome: "interrupted" });
+        exchange.cut(this.strings.interrupted);
+      } else exchange.finish(storedResult(message));
+    }
+    if (exchange) this.scrollTo(exchange);
+  }
+
+  /** The beginning: what the book is, and questions to start with. */
+  showEmpty() {
+    const list = make("ul", { class: "bw-starters", "aria-label": this.strings.starters });
+    moveWithArrows(list, "button");
+    const note = this.fixed.disclaimer && make("p", { class: "bw-note" }, this.fixed.disclaimer);
+    const title = this.fixed.title || this.books?.find(({ id }) => id === this.book)?.title || this.strings.title;
+    this.log.replaceChildren(make("div", { class: "bw-empty" }, make("h2", {}, title), make("p", {}, this.strings.intro), list, note));
+    this.details?.then(({ questions = [] }) => {
+      const shown = this.fixed.questions?.length ? this.fixed.questions : questions;
+      list.replaceChildren(...shown.map((text) => make("li", {}, make("button", { type: "button", class: "bw-card", onclick: () => this.ask(text) }, text))));
+    });
+  }
+
+  // ---- Asking ----
+
+  /** Asks a question; what was asked before is answered first. */
+  async ask(text) {
+    const message = text.trim();
+    if (!message || this.abort) return;
+    this.abort = new AbortController();
+    this.composer.setBusy(true);
+    await this.starting; // the stored messages come first
+    if (!this.book) return this.giveBack(message);
+    this.log.querySelector(".bw-empty")?.remove();
+    const exchange = new Exchange(this, message);
+    this.log.append(exchange.element);
+    this.scrollTo(exchange);
+    this.announce(this.strings.searching);
+    this.emit("ask", { question: message });
+    try {
+      await this.receive(message, exchange);
+    } catch (error) {
+      this.fail(error, exchange);
+    } finally {
+      this.abort = null;
+      this.composer.setBusy(false);
+    }
+  }
+
+  async receive(message, exchange) {
+    this.session ||= crypto.randomUUID?.() || null;
+    const body = { message, html: true, book_id: this.book, ...(this.session && { session_id: this.session }), ...this.composer.chosen(), ...this.fixed.request() };
+    for await (const [name, data] of this.service.events("chat/stream", body, this.abort.signal)) {
+      if (name === "tool_call") exchange.search(data.arguments.query);
+      if (name === "content") exchange.more(data);
+      if (name === "error") throw new Problem(data, data.status);
+      if (name === "done") this.complete(data, exchange);
+    }
+  }
+
+  complete(result, exchange) {
+    this.session = result.session_id;
+    this.store.touch(this.session, this.book, exchange.question);
+    this.showThreads();
+    exchange.finish(result);
+    this.announce(result.outcome === "answered" ? this.strings.ready(result.sources.length) : this.strings.refusedStatus);
+    this.emit("answer", { question: exchange.question, outcome: result.outcome, answer_id: result.answer_id });
+  }
+
+  fail(error, exchange) {
+    if (error.name === "AbortError") return exchange.cut(this.strings.stopped);
+    if (!(error instanceof Problem)) throw error;
+    this.emit("error", { message: this.problemText(error), status: error.status, code: error.code });
+    if (!this.composer.text) this.composer.text = exchange.question;
+    if (error.status === 401) {
+      exchange.element.remove();
+      return this.askForKey();
+    }
+    exchange.cut(this.problemText(error), { isError: true });
+  }
+
+  giveBack(message) {
+    this.abort = null;
+    this.composer.setBusy(false);
+    this.composer.text = message;
+  }
+
+  retry(exchange) {
+    exchange.element.remove();
+    if (this.composer.text.trim() === exchange.question) this.composer.text = "";
+    this.ask(exchange.question);
+  }
+
+  stop() { this.abort?.abort(); }
+
+  openSource(source, opener) { this.panel.open(source, opener); }
+
+  shareLink(question) {
+    const url = new URL(this.home);
+    url.search = new URLSearchParams({ q: question, book: this.book });
+    return url.href;
+  }
+
+  // ---- Problems and keys ----
+
+  problemText(error) {
+    const known = { "connection-lost": this.strings.lost, "forbidden-origin": this.strings.forbiddenOrigin }[error.code];
+    return known || `${error.message} ${error.advice || ""}`.trim();
+  }
+
+  showStartProblem(error) {
+    if (!(error instanceof Problem)) throw error;
+    if (error.status === 401) return this.askForKey();
+    this.emit("error", { message: this.problemText(error), status: error.status, code: error.code });
+    const retry = button({ name: "retry", text: this.strings.tryAgain, onclick: () => { this.log.replaceChildren(); this.starting = this.start(); } });
+    this.log.replaceChildren(make("div", { class: "bw-problem", role: "alert" }, make("p", {}, this.problemText(error)), retry));
+  }
+
+  showProblem(error) {
+    if (!(error instanceof Problem)) throw error;
+    this.log.append(make("div", { class: "bw-problem", role: "alert" }, this.problemText(error)));
+  }
+
+  askForKey() {
+    this.log.querySelector(".bw-key")?.remove();
+    const { strings } = this;
+    const key = make("input", { type: "password", autocomplete: "off", "aria-label": strings.key, placeholder: "bw_…" });
+    const message = make("p", this.service.key ? { class: "bw-problem", role: "alert" } : {}, this.service.key ? strings.wrongKey : strings.needsKey);
+    const form = make("form", { class: "bw-key" }, message, make("div", { class: "bw-box" }, key, make("button", { type: "submit", class: "bw-button bw-primary" }, strings.useKey)));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      if (!key.value.trim()) return;
+      this.service.useKey(key.value.trim());
+      form.remove();
+      this.starting = this.start();
+    });
+    this.log.append(form);
+    key.focus();
+  }
+
+  // ---- For the page and the widget ----
+
+  setDraft(text) { this.composer.text = text; }
+
+  focus() { this.composer.input.focus(); }
+
+  /** Begins a new conversation. */
+  clear() {
+    this.stop();
+    this.panel.close();
+    this.element.classList.remove("bw-with-threads");
+    this.session = null;
+    if (this.book) this.store.setOpen(this.book, null);
+    this.showThreads();
+    this.showEmpty();
+    this.composer.input.focus();
+  }
+
+  destroy() {
+    this.stop();
+    document.removeEventListener("keydown", this.onshortcut);
+    this.element.remove();
+  }
+
+  on(name, listener) {
+    if (!this.listeners.has(name)) this.listeners.set(name, new Set());
+    this.listeners.get(name).add(listener);
+    return () => this.listeners.get(name).delete(listener);
+  }
+
+  emit(name, detail) {
+    for (const listener of this.listeners.get(name) || []) listener(detail);
+  }
+
+  announce(text) { this.status.textContent = text; }
+
+  /** Scrolls once, to the question; a long answer is then read from its beginning. */
+  scrollTo(exchange) {
+    this.log.scrollTop = exchange.element.offsetTop - this.log.offsetTop;
+  }
+}
+
+/** Adds the style of the chat to the document or shadow root of an element. */
+export function addStyle(root) {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(STYLE);
+  const owner = root.adoptedStyleSheets ? root : root.getRootNode();
+  owner.adoptedStyleSheets = [...owner.adoptedStyleSheets, sheet];
+}

