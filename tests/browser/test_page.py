@@ -224,6 +224,27 @@ async def test_the_limit_is_shown_filters_apply_and_a_link_asks_at_once(page: Pa
     assert "q=" not in page.url
 
 
+async def test_filters_belong_to_the_book_that_was_chosen_last(page: Page, site: Served) -> None:
+    late: list[Route] = []
+
+    async def hold_the_first(route: Route) -> None:
+        if late:
+            await route.continue_()
+        else:
+            late.append(route)
+
+    await page.route(re.compile(r"/books/[^/]+$"), hold_the_first)
+    await open_book(page, site)
+    await page.get_by_label("All modules").select_option("motion")
+    async with page.expect_response(re.compile(r"/books/[^/]+$")) as answered:
+        await late[0].continue_()
+    await (await answered.value).finished()
+    await expect(page.get_by_label("All modules")).to_have_value("motion")
+    async with page.expect_request("**/chat/stream") as sent:
+        await ask(page, "How fast does the carriage move?")
+    assert (await sent.value).post_data_json["module"] == "motion"
+
+
 async def test_a_key_is_asked_for_and_a_wrong_one_is_named(page: Page, tmp_path: Path, small_book: Path) -> None:
     async with served(settings_for(tmp_path / "data"), small_book, open_to_anyone=False) as site:
         await page.goto(site.url)

@@ -94,11 +94,19 @@ class Chat {
     this.heading.hidden = !this.picker.hidden;
     this.heading.textContent = this.fixed.title || book.title;
     this.session = this.store.open(book.id);
-    this.details = this.service.json(`books/${encodeURIComponent(book.id)}`).catch(() => ({}));
-    this.details.then(({ filters }) => { if (!this.compact) this.composer.offerFilters(filters); });
+    this.loadDetails(book.id);
     this.emit("book", { id: book.id, title: book.title });
     this.showThreads();
     await this.showThread();
+  }
+
+  /** Starter questions and filters. A late response never replaces the filters of a book that was chosen since. */
+  loadDetails(book) {
+    const details = this.service.json(`books/${encodeURIComponent(book)}`).catch(() => ({}));
+    this.details = details;
+    if (this.compact) return;
+    this.composer.offerFilters({});
+    details.then(({ filters }) => { if (details === this.details) this.composer.offerFilters(filters); });
   }
 
   async choose(id) {
@@ -151,6 +159,7 @@ class Chat {
       if (session !== this.session) return;
       this.showMessages(thread.messages);
     } catch (error) {
+      if (session !== this.session) return;
       if (error.status !== 404) throw error;
       this.store.forget(session);
       this.session = null;
