@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
+from multiprocessing.synchronize import Barrier
 
 #: Imported by the server that forks the children. A program may add to it before it starts the first child.
 PRELOADED = ["pytest", "tests.support.warm_imports"]
@@ -51,6 +52,11 @@ def child(work: Callable[..., None], *arguments: object) -> Iterator[Child]:
         process.join()
         process.close()
         receiver.close()
+
+
+def meeting_point(children: int) -> Barrier:
+    """Pass it to this number of children: each waits there until all have come."""
+    return _server().Barrier(children)
 
 
 @cache

@@ -4,6 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack
+from multiprocessing.synchronize import Barrier
 
 import anyio
 import psycopg
@@ -16,7 +17,7 @@ from bookwise.domain.access import Caller
 from bookwise.domain.errors import StoreUnavailable, TooManyRequests
 from tests.support.databases import ask, run
 from tests.support.postgres import Postgres, running_postgres
-from tests.support.processes import Report, child
+from tests.support.processes import Report, child, meeting_point
 
 pytestmark = pytest.mark.anyio
 
@@ -29,12 +30,12 @@ def url(postgres: Postgres, migrated_postgres: str) -> Iterator[str]:
         yield new
 
 
-def hammer(report: Report, url: str, requests: int) -> None:
-    """What a child process runs: asks as fast as it can, from several tasks."""
-    report(str(anyio.run(_hammer, url, requests)))
+def hammer(report: Report, url: str, requests: int, start: Barrier) -> None:
+    """What a child process runs: asks as fast as it can, from several tasks, from the moment all are ready."""
+    report(str(anyio.run(_hammer, url, requests, start)))
 
 
-async def _hammer(url: str, requests: int) -> int:
+async def _hammer(url: str, requests: int, start: Barrier) -> int:
     admitted = 0
 
     async def ask_often() -> None:
@@ -48,6 +49,7 @@ async def _hammer(url: str, requests: int) -> int:
 
     async with open_database(url) as database:
         limits = SqlRateLimits(database)
+        await anyio.to_thread.run_sync(start.wait, 60)
         async with anyio.create_task_group() as tasks:
             for _ in range(4):
                 tasks.start_soon(ask_often)
@@ -69,8 +71,9 @@ async def _hold_streams(report: Report, url: str) -> None:
 
 @pytest.mark.slow
 async def test_two_processes_that_hammer_one_key_admit_its_rate_together(url: str) -> None:
+    start = meeting_point(2)
     with ExitStack() as running:
-        children = [running.enter_context(child(hammer, url, 400)) for _ in range(2)]
+        children = [running.enter_context(child(hammer, url, 400, start)) for _ in range(2)]
         counts = [int(lines[0]) for code, lines in (one.ended() for one in children) if code == 0]
     assert sum(counts) == pytest.approx(300, rel=0.01)
     assert min(counts) > 30, "both were served"
