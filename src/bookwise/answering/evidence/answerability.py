@@ -39,6 +39,9 @@ DENIED_WEIGHT = 0.4
 #: Between these strengths the sentence is embedded too. Outside, its closeness could not change the decision.
 DOUBTFUL_FROM = 0.3
 DOUBTFUL_BELOW = 1.25
+#: Over this distance below `DOUBTFUL_BELOW` the ceiling of a far sentence disappears gradually: without it, the last
+#: bits of a vector decide between 0.68 and 0.89.
+FADING = 0.2
 SENTENCE_CHARACTERS = 300  #: embedded of a sentence; each further word costs time
 
 LEAST_CEILING = 0.61  #: just above the least average of an answer: a ceiling lowers confidence, it never refuses
@@ -61,6 +64,7 @@ class AnswerSignals:
     denied: bool  #: the question says "not", the sentence does not
     unknown: bool  #: a word of the question occurs nowhere in the book
     closeness: float | None = None  #: cosine of the sentence and the question; None: not measured
+    doubt: float = 1.0  #: how much the closeness limits the confidence, 0 to 1
 
 
 def read_signals(question: str, passages: Sequence[Passage], *, unknown: bool = False) -> AnswerSignals:
@@ -94,9 +98,16 @@ def is_doubtful(strength: float) -> bool:
     return DOUBTFUL_FROM <= strength < DOUBTFUL_BELOW
 
 
+def doubt(strength: float) -> float:
+    """Returns how much a far sentence limits the confidence: fully (1), or less the surer the match is (down to 0)."""
+    return min(max((DOUBTFUL_BELOW - strength) / FADING, 0.0), 1.0)
+
+
 def ceiling(signals: AnswerSignals) -> float:
     """Returns the highest similarity a passage may have: a book can be full of a subject without answering this."""
-    limit = 1.0 if signals.closeness is None else FAR_CEILING + CLOSENESS_CEILING * signals.closeness
+    limit = 1.0
+    if signals.closeness is not None:
+        limit -= signals.doubt * (1.0 - FAR_CEILING - CLOSENESS_CEILING * signals.closeness)
     limit -= MISSING_CEILING * (signals.names is False) + DENIED_CEILING * signals.denied
     return max(limit, LEAST_CEILING)
 

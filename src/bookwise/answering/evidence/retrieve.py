@@ -7,6 +7,7 @@ from functools import partial
 from bookwise.answering.evidence.answerability import (
     AnswerSignals,
     answerability,
+    doubt,
     is_doubtful,
     question_terms,
     read_signals,
@@ -156,11 +157,11 @@ class EvidenceSearch:
         asking = focus(result.query.text)
         unknown = not unknown_words.isdisjoint(question_terms(asking))
         signals = read_signals(asking, passages, unknown=unknown)
-        strength = max((passage.strength for passage in passages), default=0.0)
-        if not signals.sentence.strip() or not is_doubtful(answerability(strength, signals)):
+        strength = answerability(max((passage.strength for passage in passages), default=0.0), signals)
+        if not signals.sentence.strip() or not is_doubtful(strength):
             return signals
         cosines = await self._closeness([signals.sentence], result.vector)
-        return replace(signals, closeness=next(iter(cosines), None))
+        return replace(signals, closeness=next(iter(cosines), None), doubt=doubt(strength))
 
     async def _closeness(self, texts: Sequence[str], question: Vector) -> list[float]:
         """Returns the cosine of each text with the question; an empty list if the embedder is a remote service, because

@@ -9,6 +9,7 @@ from bookwise.answering.evidence.answerability import (
     DENIED_CEILING,
     DOUBTFUL_BELOW,
     DOUBTFUL_FROM,
+    FADING,
     FAR_CEILING,
     LEAST_CEILING,
     MISSING_CEILING,
@@ -18,6 +19,7 @@ from bookwise.answering.evidence.answerability import (
     AnswerSignals,
     answerability,
     ceiling,
+    doubt,
     is_doubtful,
     question_names,
     question_terms,
@@ -75,6 +77,15 @@ def test_a_match_without_a_measured_closeness_has_no_ceiling() -> None:
     assert limit(None) == 1.0
 
 
+@pytest.mark.parametrize("closeness", [0.0, 0.2, 0.9])
+def test_the_ceiling_has_no_step_where_a_match_stops_being_doubtful(closeness: float) -> None:
+    strengths = [DOUBTFUL_BELOW - step / 1000 for step in range(400)]
+    limits = [limit(closeness, doubt=doubt(strength)) for strength in strengths]
+    assert limits == sorted(limits, reverse=True)
+    assert max(a - b for a, b in zip([1.0, *limits], limits, strict=False)) < 0.003
+    assert limits[-1] == limit(closeness), "far below, the closeness counts fully"
+
+
 @pytest.mark.parametrize("signals", [{"names": False}, {"denied": True}])
 def test_a_missing_name_or_denial_lowers_the_ceiling(signals: dict[str, object]) -> None:
     assert limit(0.8, **signals) < limit(0.8)
@@ -88,7 +99,7 @@ def test_a_ceiling_lowers_the_confidence_but_refuses_nothing() -> None:
 
 def test_the_values_are_those_of_the_decision_record() -> None:
     """docs/decisions/0007; change both together, after `python -m benchmarks.answers`."""
-    assert (DOUBTFUL_FROM, DOUBTFUL_BELOW) == (0.3, 1.25)
+    assert (DOUBTFUL_FROM, DOUBTFUL_BELOW, FADING) == (0.3, 1.25, 0.2)
     assert (FAR_CEILING, CLOSENESS_CEILING, MISSING_CEILING, DENIED_CEILING, LEAST_CEILING) == (
         0.6,
         0.36,
