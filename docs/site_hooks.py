@@ -26,10 +26,10 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         page = waiting.pop()
         for target in LINK.findall((ROOT / repository_path(page)).read_text(encoding="utf-8")):
             path = linked_path(page, target)
-            if not path.startswith(DOCS) and (ROOT / path).is_file() and not files.get_file_from_path(PROJECT + path):
-                files.append(File.generated(config, PROJECT + path, abs_src_path=str(ROOT / path)))
+            if not path.startswith(DOCS) and (ROOT / path).is_file() and not files.get_file_from_path(site_path(path)):
+                files.append(File.generated(config, site_path(path), abs_src_path=str(ROOT / path)))
                 if path.endswith(".md"):
-                    waiting.append(PROJECT + path)
+                    waiting.append(site_path(path))
     return files
 
 
@@ -37,11 +37,17 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
     """The text with the links as they are in the site."""
 
     def in_site(link: re.Match[str]) -> str:
-        path = linked_path(page.file.src_uri, link[1])
-        target = path.removeprefix(DOCS) if path.startswith(DOCS) else PROJECT + path
+        target = site_path(linked_path(page.file.src_uri, link[1]))
         return posixpath.relpath(target, posixpath.dirname(page.file.src_uri) or ".")
 
     return LINK.sub(in_site, markdown)
+
+
+def site_path(path: str) -> str:
+    """Where a file of the repository is in the site. A template is shown as text, so that no browser runs it."""
+    if path.startswith(DOCS):
+        return path.removeprefix(DOCS)
+    return f"{PROJECT}{path}.txt" if path.endswith(".html") else PROJECT + path
 
 
 def repository_path(page: str) -> str:
