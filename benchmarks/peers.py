@@ -102,7 +102,7 @@ def measure_installs(packages: Sequence[str], scratch: Path) -> None:
             continue
         found = report["install"]
         own = next(item["metadata"] for item in found if item.get("requested"))
-        licence = own.get("license_expression") or str(own.get("license") or "not stated").splitlines()[0][:40]
+        licence = own.get("license_expression") or own.get("license", "not stated").partition("\n")[0]
         size = sum(bytes_of(item["download_info"]["url"]) for item in found) / 1e6
         print(
             f"{package} {own['version']}: {len(found)} packages, {size:.0f} MB to download, licence {licence}",

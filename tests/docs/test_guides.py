@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shlex
-import shutil
 from pathlib import Path
 
 import anyio
@@ -24,6 +23,7 @@ from tests.docs.checks import (
 from tests.docs.pages import GUIDES, ROOT, SERVICE_PAGES, code_blocks, introduced_blocks, shell_lines
 from tests.docs.test_transcript import COMMAND, TOLERANCE, normalised, scores
 from tests.support.command_line import CommandLine
+from tests.support.copies import copy_folder
 from tests.support.http_service import http_service
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import says
@@ -138,7 +138,7 @@ def test_the_tutorial_and_the_guide_to_tuning_work(
     capfd: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "sundials"
-    shutil.copytree(ROOT / "examples/widget/mkdocs", folder)
+    copy_folder(ROOT / "examples/widget/mkdocs", folder)
     monkeypatch.chdir(folder)
     reader = Reader(CommandLine(capfd, folder / ".bookwise"), folder)
     for block in introduced_blocks(TUTORIAL):
@@ -174,8 +174,7 @@ def test_the_commands_of_a_guide_work(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
     anyio.run(lambda: shelve(tmp_path / ".bookwise", tmp_path / "book"))
-    ignore = shutil.ignore_patterns("bookwise.toml")
-    shutil.copytree(ROOT / "examples/widget/docusaurus", tmp_path / "my-site", ignore=ignore)
+    copy_folder(ROOT / "examples/widget/docusaurus", tmp_path / "my-site", without="bookwise.toml")
     bookwise = CommandLine(capfd, tmp_path / ".bookwise")
     for line in lines(GUIDE[name]):
         _, words = split(line.partition(" && ")[0])
