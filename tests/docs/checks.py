@@ -20,12 +20,17 @@ ASSIGNMENT = re.compile(r"([A-Z][A-Z_]+)=(.*)")
 WIDGET_PAGE = (ROOT / "docs/service/widget.md").read_text(encoding="utf-8")
 WIDGET_ATTRIBUTES = set(re.findall(r"`(data-[a-z-]+)`", WIDGET_PAGE))
 
+VARIABLES = {"PATH", "BOOKWISE", "KEY", "BOOK"}  #: of the shell, and of the examples for the service
+
 #: Programs that the tests do not run, each with the reason. Their lines are checked as far as the repository allows.
 NOT_RUN = {
     "git": "needs GitHub",
     "npm": "needs Node.js and its registry",
     "ollama": "needs Ollama",
-    "podman": "needs a container engine; the named file is parsed",
+    "podman": "needs a container engine; the named file must exist and the command in the container is parsed",
+    "python3": "creates an environment, or serves until it is stopped",
+    "systemctl": "needs systemd; the unit must exist",
+    "systemd-run": "needs systemd; the command of Bookwise in it is parsed",
     "claude": "needs Claude Code; the command of Bookwise in it is parsed",
     "mkdocs": "serves until it is stopped; its own parser reads the line",
     "make": "installs or builds; the target must exist",
@@ -83,8 +88,23 @@ def check_pip(words: Sequence[str]) -> None:
 
 
 def check_podman(words: Sequence[str]) -> None:
-    assert words[1:3] == ["compose", "-f"]
-    assert yaml.safe_load((ROOT / words[3]).read_text(encoding="utf-8"))["services"]
+    if "-f" in words:
+        file = ROOT / words[words.index("-f") + 1]
+        assert file.exists()
+        assert file.suffix != ".yaml" or yaml.safe_load(file.read_text(encoding="utf-8"))["services"]
+    else:
+        assert words[1] == "run"
+        inside = words[words.index("bookwise") + 1 :]  # the image has the name of the program
+        assert not inside or parse_bookwise(inside[1:])
+
+
+def check_systemctl(words: Sequence[str]) -> None:
+    assert (ROOT / "deploy" / f"{words[-1]}.service").exists()
+
+
+def check_systemd_run(words: Sequence[str]) -> None:
+    program = next(number for number, word in enumerate(words) if word.endswith("/bookwise"))
+    check_bookwise(words[program:])
 
 
 def check_claude(words: Sequence[str]) -> None:
@@ -107,7 +127,8 @@ def check_mkdocs(words: Sequence[str]) -> None:
 def check_export(words: Sequence[str]) -> None:
     compose = (ROOT / "deploy/compose.yaml").read_text(encoding="utf-8")
     names = [word.partition("=")[0] for word in words[1:]]
-    assert all(name in SETTINGS or name == "PATH" or f"${{{name}:" in compose for name in names), names
+    known = SETTINGS | VARIABLES
+    assert all(name in known or name.startswith("OTEL_") or f"${{{name}:" in compose for name in names), names
 
 
 def check_copy(words: Sequence[str]) -> None:
@@ -123,6 +144,9 @@ CHECKS: dict[str, Callable[[Sequence[str]], None]] = {
     "make": check_make,
     "pip": check_pip,
     "podman": check_podman,
+    "python3": accept,
+    "systemctl": check_systemctl,
+    "systemd-run": check_systemd_run,
     "claude": check_claude,
     "mkdocs": check_mkdocs,
     "export": check_export,
@@ -141,8 +165,17 @@ def check_line(line: str) -> None:
         settings, words = split(part)
         assert settings.keys() - {"BODY", "SIGNATURE"} <= SETTINGS, f"There is no such setting: {part}"
         if words:
-            assert words[0] in CHECKS, f"Say how `{words[0]}` is tested: tests/docs/checks.py"
-            CHECKS[words[0]](words)
+            assert program_of(words) in CHECKS, f"Say how `{words[0]}` is tested: tests/docs/checks.py"
+            CHECKS[program_of(words)](words)
+
+
+def program_of(words: Sequence[str]) -> str:
+    return words[0].rpartition("/")[2]
+
+
+def is_script(text: str) -> bool:
+    """Whether a block without a language contains commands, and not a drawing."""
+    return bool(words := re.match(r"\$? ?(?:[A-Z_]+=\S+ )*(\S+)", text)) and words[1].rpartition("/")[2] in CHECKS
 
 
 def check_assistant(config: dict[str, Any]) -> None:

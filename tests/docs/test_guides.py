@@ -17,10 +17,12 @@ from tests.docs.checks import (
     check_assistant,
     check_line,
     check_script_tag,
+    is_script,
     parse_bookwise,
+    program_of,
     split,
 )
-from tests.docs.pages import GUIDES, ROOT, SERVICE_PAGES, code_blocks, introduced_blocks, shell_lines
+from tests.docs.pages import GUIDES, PAGES, ROOT, SERVICE_PAGES, code_blocks, introduced_blocks, shell_lines
 from tests.docs.test_transcript import COMMAND, TOLERANCE, normalised, scores
 from tests.support.command_line import CommandLine
 from tests.support.copies import copy_folder
@@ -32,6 +34,7 @@ from tests.support.small_book import BOOK, answer_of, asking_app, settings_for
 from tests.support.small_books import shelve
 
 TUTORIAL = ROOT / "docs/tutorial.md"
+OTHER_PAGES = [page for page in [*PAGES, *SERVICE_PAGES] if page not in GUIDES]
 GUIDE = {page.stem: page for page in GUIDES}
 LANGUAGES = {"sh", "console", "markdown", "toml", "html", "js", "yaml"}
 CRONTAB = ["back-up"]  #: the only page with a block in no language: a line for cron
@@ -61,6 +64,21 @@ def test_every_command_can_be_right(page: Path) -> None:
         check_line(line)
 
 
+@pytest.mark.parametrize("page", OTHER_PAGES, ids=lambda page: page.stem)
+def test_every_command_of_the_other_pages_can_be_right(page: Path) -> None:
+    for language, text in code_blocks(page):
+        if language == "" and is_script(text):
+            for line in shell_lines(text):
+                check_line(line)
+
+
+def test_the_probes_in_the_pages_are_routes_of_the_service() -> None:
+    [text] = [text for language, text in code_blocks(ROOT / "docs/operating.md") if language == "yaml"]
+    probes = [probe["httpGet"]["path"] for name, probe in yaml.safe_load(text).items() if name.endswith("Probe")]
+    assert len(probes) == 2
+    assert set(probes) <= json.loads((ROOT / "docs/reference/openapi.json").read_text(encoding="utf-8"))["paths"].keys()
+
+
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_every_block_is_of_a_kind_that_is_tested(page: Path) -> None:
     plain = {""} if page.stem in CRONTAB else set()
@@ -68,12 +86,11 @@ def test_every_block_is_of_a_kind_that_is_tested(page: Path) -> None:
 
 
 def test_what_is_not_run_is_on_the_list_and_the_list_is_not_longer() -> None:
-    pages = [*GUIDES, ROOT / "docs/service/mcp.md"]
-    words = [
-        split(part)[1] for page in pages for line in [*lines(page), *claude_lines()] for part in line.split(" && ")
-    ]
-    programs = {word[0] for word in words if word}
-    assert programs - {"bookwise", "export", "cp", "cd"} == NOT_RUN.keys()
+    plain = [text for page in OTHER_PAGES for language, text in code_blocks(page) if not language and is_script(text)]
+    shown = [line for page in GUIDES for line in lines(page)] + [line for text in plain for line in shell_lines(text)]
+    words = [split(part)[1] for line in shown for part in line.split(" && ")]
+    programs = {program_of(word) for word in words if word}
+    assert programs - {"bookwise", "export", "cp", "cd", "curl"} == NOT_RUN.keys()
     commands = {parse_bookwise(word[1:]) for word in words if word and word[0] == "bookwise"}
     assert commands > NOT_RUN_COMMANDS.keys()
 
