@@ -16,7 +16,7 @@ PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dist demo test live check lint types style browser pooler serve scale trust bench docs lock clean
+.PHONY: help setup dist demo test live check lint types style browser pooler serve scale trust bench docs site lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -114,5 +114,9 @@ bench: setup ## Ratios against the bare floor, and the quality of search and ans
 docs: setup ## Write the reference pages again from the code
 	@$(BIN)/python -m docs.reference
 
+site: setup ## Build the documentation site into build/site
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "Built build/site. Look at it with: $(BIN)/python -m http.server 3000 --directory build/site"
+
 clean: ## Remove what the targets made
-	rm -rf $(VENV) dist packages/minilm/build .tools .bookwise .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist build packages/minilm/build .tools .bookwise .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
