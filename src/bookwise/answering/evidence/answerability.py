@@ -41,7 +41,7 @@ DOUBTFUL_FROM = 0.3
 DOUBTFUL_BELOW = 1.25
 #: Over this distance below `DOUBTFUL_BELOW` the ceiling of a far sentence disappears gradually: without it, the last
 #: bits of a vector decide between 0.68 and 0.89.
-FADING = 0.2
+FADING = 0.1
 SENTENCE_CHARACTERS = 300  #: embedded of a sentence; each further word costs time
 
 LEAST_CEILING = 0.61  #: just above the least average of an answer: a ceiling lowers confidence, it never refuses

@@ -82,7 +82,7 @@ def test_the_ceiling_has_no_step_where_a_match_stops_being_doubtful(closeness: f
     strengths = [DOUBTFUL_BELOW - step / 1000 for step in range(400)]
     limits = [limit(closeness, doubt=doubt(strength)) for strength in strengths]
     assert limits == sorted(limits, reverse=True)
-    assert max(a - b for a, b in zip([1.0, *limits], limits, strict=False)) < 0.003
+    assert max(a - b for a, b in zip([1.0, *limits], limits, strict=False)) < 0.006
     assert limits[-1] == limit(closeness), "far below, the closeness counts fully"
 
 
@@ -99,7 +99,7 @@ def test_a_ceiling_lowers_the_confidence_but_refuses_nothing() -> None:
 
 def test_the_values_are_those_of_the_decision_record() -> None:
     """docs/decisions/0007; change both together, after `python -m benchmarks.answers`."""
-    assert (DOUBTFUL_FROM, DOUBTFUL_BELOW, FADING) == (0.3, 1.25, 0.2)
+    assert (DOUBTFUL_FROM, DOUBTFUL_BELOW, FADING) == (0.3, 1.25, 0.1)
     assert (FAR_CEILING, CLOSENESS_CEILING, MISSING_CEILING, DENIED_CEILING, LEAST_CEILING) == (
         0.6,
         0.36,
