@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bookwise.domain.books import LessonFile, Module, SiteKind
 from bookwise.domain.errors import BadLesson, BadSource, SourceNotFound
 from bookwise.domain.jobs import SkippedFile, UnreadableFile
 from bookwise.ingestion.discovery.admission import admit
+from bookwise.ingestion.discovery.documents import document_names, facts_of, open_documents
 from bookwise.ingestion.discovery.facts import NO_FACTS, Facts, facts_from
 from bookwise.ingestion.discovery.mirrors import translations
 from bookwise.ingestion.discovery.names import label, one_line, slug
@@ -17,11 +18,22 @@ from bookwise.ingestion.discovery.profile import MAX_FILE_BYTES, BookProfile, ch
 from bookwise.ingestion.discovery.reading import read_inside, sha256
 from bookwise.ingestion.discovery.sites import Site, detect_site
 from bookwise.ingestion.discovery.sites.site import Listed, breadcrumb, reading_order, url_of
-from bookwise.ingestion.discovery.walk import Tree, asciidoc_note, format_of, single_file, source_names, walk
+from bookwise.ingestion.discovery.walk import (
+    Tree,
+    asciidoc_note,
+    document_note,
+    format_of,
+    single_file,
+    source_names,
+    walk,
+)
+from bookwise.ingestion.documents.document import MAX_DOCUMENT_BYTES, document_of, is_document, read_chapter
 from bookwise.ingestion.parsing.decode import decode
 from bookwise.ingestion.parsing.front_matter import split_front_matter
 
-_FORMATS_ADVICE = "Pass a folder with .md, .mdx, .qmd, .rst, .ipynb or .html files, or one such file."
+_FORMATS_ADVICE = (
+    "Pass a folder with .md, .mdx, .qmd, .rst, .ipynb or .html files, one such file, or a .pdf or .epub file."
+)
 
 OnFile = Callable[[int], None]
 
@@ -107,7 +119,12 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
 def read_lesson(root: Path, file: LessonFile) -> bytes:
     """The bytes of a discovered lesson. Raises `BadLesson` with reason `changed` when the file has changed since."""
     root = _folder_of(root)
-    raw = read_inside(root, _raw_path(root, file.source_file), MAX_FILE_BYTES)
+    document = document_of(file.source_file)
+    if document is None:
+        raw = read_inside(root, _raw_path(root, file.source_file), MAX_FILE_BYTES)
+    else:
+        whole = read_inside(root, _raw_path(root, document), MAX_DOCUMENT_BYTES)
+        raw = read_chapter(file.source_file, document, whole)
     if sha256(raw) != file.file_hash:
         raise BadLesson(
             "changed", f"{file.source_file} has changed since it was discovered.", advice="Run the command again."
@@ -144,7 +161,7 @@ def _tree(root: Path) -> Tree:
 
 def _single_file(path: Path) -> Tree:
     tree = single_file(path)
-    if not any(map(format_of, tree.raw_paths)):
+    if not any(format_of(name) or is_document(name) for name in tree.raw_paths):
         raise BadSource(f"{path} is not a lesson. {asciidoc_note(tree.raw_paths)}".rstrip(), advice=_FORMATS_ADVICE)
     return tree
 
@@ -155,7 +172,11 @@ def _open_source(root: Path, book_id: str | None) -> _BookSource:
     profile = BookProfile() if root.is_file() else read_profile(root)
     lesson_names = [name for name in tree.raw_paths if format_of(name)]
     mirrors = translations(lesson_names, profile.book.language)
-    site = detect_site(tree, profile, frozenset(mirrors))
+    documents = [] if lesson_names else document_names(tree.raw_paths, profile)
+    if documents:
+        tree, site = open_documents(tree, documents)
+    else:
+        site = detect_site(tree, profile, frozenset(mirrors))
     default_id = profile.book.id or slug(site.title or _name_of(root))
     book_id = checked_book_id(default_id if book_id is None else book_id)
     return _BookSource(
@@ -174,6 +195,8 @@ def _read_lessons(source: _BookSource, on_file: OnFile) -> tuple[list[_ReadFile]
     tree = source.tree
     names, not_admitted = admit(tree, source.site, source.profile, source.mirrors)
     files = _read_all(tree, names, source.profile.limits.max_file_bytes, on_file)
+    if source.site.kind == "document":
+        files = {name: replace(file, facts=facts_of(source.listed.get(name))) for name, file in files.items()}
     lessons, skipped = _in_order(source.site, files, tree.linked)
     return lessons, [*tree.left_out, *not_admitted, *skipped]
 
@@ -267,8 +290,9 @@ def _lesson_file(source: _BookSource, lesson: _ReadFile, numbered: Numbered) -> 
 
 
 def _unsupported(tree: Tree) -> list[str]:
-    note = asciidoc_note(tree.raw_paths)
-    return [note] if note else []
+    files = [name for name in tree.raw_paths if not document_of(name)]
+    documents = "" if tree.chapters else document_note(files)
+    return [note for note in (asciidoc_note(files), documents) if note]
 
 
 def _no_lessons(source: _BookSource, left_out: Sequence[SkippedFile]) -> BadSource:
