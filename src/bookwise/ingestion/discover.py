@@ -27,7 +27,8 @@ from bookwise.ingestion.discovery.walk import (
     source_names,
     walk,
 )
-from bookwise.ingestion.documents.document import MAX_DOCUMENT_BYTES, document_of, is_document, read_chapter
+from bookwise.ingestion.documents.document import MAX_DOCUMENT_BYTES, document_of, is_document
+from bookwise.ingestion.documents.read import read_chapter
 from bookwise.ingestion.parsing.decode import decode
 from bookwise.ingestion.parsing.front_matter import split_front_matter
 
@@ -112,7 +113,7 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
         files=tuple(files),
         left_out=tuple(sorted(left_out, key=lambda file: file.source_file)),
         unreadable=unreadable,
-        warnings=(*source.site.warnings, *_unsupported(source.tree), *numbering.warnings),
+        warnings=(*source.site.warnings, *_unsupported(source), *numbering.warnings),
     )
 
 
@@ -289,10 +290,11 @@ def _lesson_file(source: _BookSource, lesson: _ReadFile, numbered: Numbered) -> 
     )
 
 
-def _unsupported(tree: Tree) -> list[str]:
-    files = [name for name in tree.raw_paths if not document_of(name)]
-    documents = "" if tree.chapters else document_note(files)
-    return [note for note in (asciidoc_note(files), documents) if note]
+def _unsupported(source: _BookSource) -> list[str]:
+    """Notes about files in formats that this book cannot contain."""
+    names = list(source.tree.raw_paths)
+    documents = "" if source.site.kind == "document" else document_note(names)
+    return [note for note in (asciidoc_note(names), documents) if note]
 
 
 def _no_lessons(source: _BookSource, left_out: Sequence[SkippedFile]) -> BadSource:

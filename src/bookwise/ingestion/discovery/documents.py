@@ -17,8 +17,8 @@ from bookwise.ingestion.documents.document import (
     DocumentChapter,
     document_of,
     is_document,
-    read_document,
 )
+from bookwise.ingestion.documents.read import read_document
 
 
 @dataclass(slots=True)

@@ -1,13 +1,11 @@
-"""A PDF or EPUB file → its chapters, each as a page of HTML."""
+"""Documents: PDF and EPUB files that contain many lessons, each as a page of HTML."""
 
 import re
-import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.discovery.names import one_line, slug
-from bookwise.ingestion.discovery.reading import sha256
 
 MAX_DOCUMENT_BYTES = 256 * 1024 * 1024
 MAX_TEXT = 64 * 1024 * 1024  #: characters of all chapters of one document
@@ -103,56 +101,3 @@ def _chapter(draft: DraftChapter, name: str) -> DocumentChapter:
         error=draft.error,
         is_listing=draft.title.strip().casefold() in _LISTINGS,
     )
-
-
-class _RecentDocuments:
-    """The documents that were read last: discovery and parsing read the same one."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._documents: dict[str, Document] = {}
-        self._lock = threading.Lock()
-
-    def find(self, digest: str) -> Document | None:
-        with self._lock:
-            return self._documents.get(digest)
-
-    def add(self, digest: str, document: Document) -> None:
-        with self._lock:
-            self._documents[digest] = document
-            while len(self._documents) > self._limit:
-                del self._documents[next(iter(self._documents))]
-
-
-_recent_documents = _RecentDocuments(2)
-
-
-def read_document(name: str, raw: bytes) -> Document:
-    """The chapters of a document. Raises `BadLesson` when the file as a whole cannot be read."""
-    digest = sha256(raw)
-    document = _recent_documents.find(digest)
-    if document is None:
-        document = _read_pdf(raw) if name.lower().endswith(".pdf") else _read_epub(raw)
-        _recent_documents.add(digest, document)
-    return document
-
-
-def read_chapter(source_file: str, document_file: str, raw: bytes) -> bytes:
-    """The HTML of one chapter. Raises `BadLesson` with reason `changed` when the document no longer has it."""
-    name = source_file.removeprefix(f"{document_file}/")
-    for chapter in read_document(document_file, raw).chapters:
-        if chapter.name == name:
-            return chapter.content
-    raise BadLesson("changed", f"{document_file} no longer has the chapter {name}.", advice="Run the command again.")
-
-
-def _read_pdf(raw: bytes) -> Document:
-    from bookwise.ingestion.documents.pdf import read_pdf  # loads pypdf: 0.15 s
-
-    return read_pdf(raw)
-
-
-def _read_epub(raw: bytes) -> Document:
-    from bookwise.ingestion.documents.epub import read_epub  # loads selectolax: 27 ms
-
-    return read_epub(raw)

@@ -18,6 +18,7 @@ from bookwise.ingestion.parsing.html import html_tree
 
 MAX_DEPTH = 20  #: levels of a table of contents
 MAX_CHAPTERS = 5_000
+FRONT_TEXT_MIN = 200  #: characters before the first chapter below which there is only a title page
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -34,7 +35,7 @@ _DECLARED_ENCODING = re.compile(rb"^\s*<\?xml[^>]*?encoding=[\"']([\w.-]{1,40})[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TocEntry:
+class ContentsEntry:
     """An entry of the table of contents that points to a file."""
 
     title: str
@@ -121,11 +122,11 @@ def _encrypted_members(archive: EpubArchive) -> set[str]:
     return members
 
 
-def _toc(archive: EpubArchive, package: _Package) -> dict[str, TocEntry]:
+def _toc(archive: EpubArchive, package: _Package) -> dict[str, ContentsEntry]:
     """File → the first entry that points to it. A damaged table of contents counts as none."""
     nav = next((item for item in package.items.values() if _is_nav(item)), None)
     ncx = package.items.get(package.ncx)
-    toc: dict[str, TocEntry] = {}
+    toc: dict[str, ContentsEntry] = {}
     try:
         if nav is not None:
             path = _member(package.folder, nav.get("href", ""))
@@ -143,35 +144,35 @@ def _toc(archive: EpubArchive, package: _Package) -> dict[str, TocEntry]:
     return toc
 
 
-def _nav_entries(text: str) -> Iterator[tuple[str, TocEntry]]:
+def _nav_entries(text: str) -> Iterator[tuple[str, ContentsEntry]]:
     navs = html_tree(_as_html(text)).css("nav")
     tocs = [nav for nav in navs if "toc" in (nav.attributes.get("epub:type") or "").split()]
     top = next((nav.css_first("ol") for nav in (*tocs, *navs) if nav.css_first("ol")), None)
     return _list_entries(top, ()) if top is not None else iter(())
 
 
-def _list_entries(items: LexborNode, parents: tuple[str, ...]) -> Iterator[tuple[str, TocEntry]]:
+def _list_entries(items: LexborNode, parents: tuple[str, ...]) -> Iterator[tuple[str, ContentsEntry]]:
     for item in (child for child in items.iter() if child.tag == "li"):
         children = {child.tag: child for child in item.iter()}
         name = children.get("a") or children.get("span")
         title = one_line(name.text()) if name is not None else ""
         if "a" in children and title:
-            yield children["a"].attributes.get("href") or "", TocEntry(title=title, parents=parents)
+            yield children["a"].attributes.get("href") or "", ContentsEntry(title=title, parents=parents)
         if "ol" in children and len(parents) < MAX_DEPTH:
             yield from _list_entries(children["ol"], (*parents, title) if title else parents)
 
 
-def _ncx_entries(points: Element, parents: tuple[str, ...]) -> Iterator[tuple[str, TocEntry]]:
+def _ncx_entries(points: Element, parents: tuple[str, ...]) -> Iterator[tuple[str, ContentsEntry]]:
     for point in points.findall("navPoint"):
         title = one_line(point.findtext("navLabel/text", ""))
         content = point.find("content")
         if content is not None and title:
-            yield content.get("src", ""), TocEntry(title=title, parents=parents)
+            yield content.get("src", ""), ContentsEntry(title=title, parents=parents)
         if len(parents) < MAX_DEPTH:
             yield from _ncx_entries(point, (*parents, title) if title else parents)
 
 
-def _chapters(archive: EpubArchive, package: _Package, toc: dict[str, TocEntry]) -> Iterator[DraftChapter]:
+def _chapters(archive: EpubArchive, package: _Package, toc: dict[str, ContentsEntry]) -> Iterator[DraftChapter]:
     """A file that the table of contents does not list continues the chapter before it."""
     chapter: _OpenChapter | None = None
     for path in package.spine:
@@ -183,7 +184,9 @@ def _chapters(archive: EpubArchive, package: _Package, toc: dict[str, TocEntry])
         except BadLesson as error:
             yield DraftChapter(title=entry.title if entry else name, error=error)
             continue
-        if not _TAG.sub("", page).strip():  # a cover
+        text = _TAG.sub("", page).strip()
+        is_front_page = bool(toc) and not entry and chapter is None and len(text) < FRONT_TEXT_MIN
+        if not text or is_front_page:  # a cover, a title page
             continue
         if chapter is None or entry or not toc:
             if chapter:

@@ -21,7 +21,7 @@ LEVELS_MAX = 6
 _BULLET = re.compile(r"[•‣◦▪●○∙·–*-]\s+(?=\S)")
 _NUMBERED = re.compile(r"\(?\d{1,2}[.)]\s+\S")
 _SENTENCE_END = re.compile(r"[.!?:;]['\"”’)\]`]*$")
-_HYPHENATED = re.compile(r"(\w+)([-‐\u00ad])$")
+_HYPHENATED = re.compile(r"(\w+)\s?([-‐\u00ad])$")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 
 
@@ -199,12 +199,10 @@ def _joined(text: str, following: str, flow: TextFlow) -> str:
     rest = _WORD.match(following)
     if not match or not rest or (match[2] == "-" and not following[0].islower()):
         return f"{text} {following}"
-    if match[2] == "-" and _keeps_hyphen(match[1], rest[0], flow):
+    whole = f"{match[1]}{rest[0]}".casefold()
+    if match.end(1) < match.start(2) and whole not in flow.words:  # a dash between two words
+        return f"{text} {following}"
+    # The document decides whether the hyphen belongs to the word.
+    if match[2] == "-" and whole not in flow.words and f"{match[1]}-{rest[0]}".casefold() in flow.words:
         return text + following
-    return text[:-1] + following
-
-
-def _keeps_hyphen(start: str, rest: str, flow: TextFlow) -> bool:
-    """Whether the document writes the word with a hyphen, and never without."""
-    whole = f"{start}{rest}".casefold()
-    return whole not in flow.words and f"{start}-{rest}".casefold() in flow.words
+    return text[: match.end(1)] + following
