@@ -182,6 +182,9 @@ def _chapters(archive: EpubArchive, package: _Package, toc: dict[str, ContentsEn
             page = _page(_text(archive.read(path)))
             title = entry.title if entry else _title(page) or name
         except BadLesson as error:
+            if chapter:
+                yield chapter.draft()
+            chapter = None
             yield DraftChapter(title=entry.title if entry else name, error=error)
             continue
         text = _TAG.sub("", page).strip()

@@ -9,10 +9,9 @@ from typing import TypeAlias
 
 from bookwise.ingestion.documents.document import DraftChapter
 from bookwise.ingestion.documents.pdf_html import PdfHeading, PdfItem, chapter_html, text_flow
-from bookwise.ingestion.documents.pdf_lines import PdfLine, is_leader
+from bookwise.ingestion.documents.pdf_lines import HEADING_RATIO, PdfLine, is_leader
 
 GROUP_PAGES = 10  #: pages of a chapter when the document shows no chapters
-HEADING_RATIO = 1.15  #: a heading is at least this much larger than the text
 HEADING_LENGTH = 120
 HEADING_LINES = 4
 FRONT_TITLE = "Front matter"
@@ -66,7 +65,7 @@ def _split(pages: list[list[PdfLine]], outline: list[OutlineEntry]) -> Iterator[
 def _by_pages(pages: list[list[PdfLine]]) -> Iterator[_ChapterItems]:
     for start in range(0, len(pages), GROUP_PAGES):
         group = pages[start : start + GROUP_PAGES]
-        yield f"Pages {start + 1}–{start + len(group)}", (), [line for page in group for line in page]
+        yield f"Pages {start + 1} to {start + len(group)}", (), [line for page in group for line in page]
 
 
 def _by_headings(items: Sequence[PdfItem]) -> Iterator[_ChapterItems]:

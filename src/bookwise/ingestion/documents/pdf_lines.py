@@ -4,10 +4,12 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 
 RUNNING_MIN = 3  #: a line that is on so many pages at the same height is a running header or footer
 EDGE_LINES = 2  #: lines at the top and at the bottom of a page that can be running lines
 BULLET_OFFSET = 0.3  #: of the font size: how much higher or lower than its line a bullet can be
+HEADING_RATIO = 1.15  #: a heading is at least this much larger than the text
 LEVEL_POINTS = 4  #: lines whose heights differ by less count as equally high
 
 _LIGATURES = str.maketrans(
@@ -111,22 +113,33 @@ def is_leader(line: PdfLine) -> bool:
 
 
 def without_running_lines(pages: Sequence[list[PdfLine]]) -> list[list[PdfLine]]:
-    """The pages without lines that repeat at the top or bottom, such as a chapter's title and the page number."""
-    edges = [_edge_lines(page) for page in pages]
+    """The pages without lines that repeat at the top or bottom, such as a chapter's title and the page number.
+
+    A page that has no other lines keeps them.
+    """
+    usual_size = median([line.size for page in pages for line in page] or [0])
+    edges = [_edge_lines(page, HEADING_RATIO * usual_size) for page in pages]
     repeats = Counter(_running_key(line) for lines in edges for line in lines)
     levels = Counter(_level(line) for lines in edges for line in lines)
     running = Counter(_level(line) for lines in edges for line in lines if _repeats(line, repeats))
     # At a height where most lines repeat, the others are headers too: the title of a short chapter.
     running_levels = {level for level, count in running.items() if 2 * count > levels[level]}
-    return [
-        [line for line in page if not (line in lines and (_repeats(line, repeats) or _level(line) in running_levels))]
-        for page, lines in zip(pages, edges, strict=True)
-    ]
+
+    def is_running(line: PdfLine) -> bool:
+        return _repeats(line, repeats) or _level(line) in running_levels
+
+    result = []
+    for page, lines in zip(pages, edges, strict=True):
+        rest = [line for line in page if not (line in lines and is_running(line))]
+        result.append(rest or page)
+    return result
 
 
-def _edge_lines(page: Sequence[PdfLine]) -> list[PdfLine]:
+def _edge_lines(page: Sequence[PdfLine], size_max: float) -> list[PdfLine]:
+    """The first and the last lines, without headings."""
     by_height = sorted(page, key=lambda line: line.y)
-    return by_height if len(page) <= 2 * EDGE_LINES else [*by_height[:EDGE_LINES], *by_height[-EDGE_LINES:]]
+    edges = by_height if len(page) <= 2 * EDGE_LINES else [*by_height[:EDGE_LINES], *by_height[-EDGE_LINES:]]
+    return [line for line in edges if line.size < size_max]
 
 
 def _level(line: PdfLine) -> int:
