@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from bookwise.ingestion.documents.document import DraftChapter
 from bookwise.ingestion.documents.pdf_html import PdfHeading, PdfItem, chapter_html, text_flow
-from bookwise.ingestion.documents.pdf_lines import HEADING_RATIO, PdfLine, is_leader
+from bookwise.ingestion.documents.pdf_lines import HEADING_RATIO, PdfLine, without_contents
 
 GROUP_PAGES = 10  #: pages of a chapter when the document shows no chapters
 HEADING_LENGTH = 120
@@ -46,7 +46,7 @@ _ChapterItems: TypeAlias = tuple[str, tuple[str, ...], list[PdfItem]]
 
 def chapters_of(content: PdfContent) -> Iterator[DraftChapter]:
     """The chapters with text, in reading order."""
-    pages = [[line for line in page if not is_leader(line)] for page in content.pages]
+    pages = list(map(without_contents, content.pages))
     flow = text_flow(line for page in pages for line in page)
     for title, parents, items in _split(pages, content.outline):
         if any(isinstance(item, PdfLine) for item in items):

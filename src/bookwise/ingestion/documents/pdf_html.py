@@ -21,7 +21,7 @@ LEVELS_MAX = 6
 _BULLET = re.compile(r"[•‣◦▪●○∙·–*-]\s+(?=\S)")
 _NUMBERED = re.compile(r"\(?\d{1,2}[.)]\s+\S")
 _SENTENCE_END = re.compile(r"[.!?:;]['\"”’)\]`]*$")
-_HYPHENATED = re.compile(r"(\w+)\s?([-‐\u00ad])$")
+_HYPHENATED = re.compile(r"(\w+)\s?([-‐])$")
 _WORD = re.compile(r"\w+(?:-\w+)*")
 
 
@@ -197,12 +197,13 @@ def _joined(text: str, following: str, flow: TextFlow) -> str:
         text, following = text[:-1], following[1:]
     match = _HYPHENATED.search(text)
     rest = _WORD.match(following)
-    if not match or not rest or (match[2] == "-" and not following[0].islower()):
+    if not match or not rest:
         return f"{text} {following}"
     whole = f"{match[1]}{rest[0]}".casefold()
-    if match.end(1) < match.start(2) and whole not in flow.words:  # a dash between two words
+    is_dash = match.end(1) < match.start(2)
+    if whole not in flow.words and is_dash:
         return f"{text} {following}"
-    # The document decides whether the hyphen belongs to the word.
-    if match[2] == "-" and whole not in flow.words and f"{match[1]}-{rest[0]}".casefold() in flow.words:
+    is_compound = f"{match[1]}-{rest[0]}".casefold() in flow.words or not rest[0][0].islower()
+    if whole not in flow.words and is_compound and match[2] == "-":
         return text + following
     return text[: match.end(1)] + following

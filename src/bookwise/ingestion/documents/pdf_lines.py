@@ -10,10 +10,23 @@ RUNNING_MIN = 3  #: a line that is on so many pages at the same height is a runn
 EDGE_LINES = 2  #: lines at the top and at the bottom of a page that can be running lines
 BULLET_OFFSET = 0.3  #: of the font size: how much higher or lower than its line a bullet can be
 HEADING_RATIO = 1.15  #: a heading is at least this much larger than the text
+CONTENTS_MIN = 5  #: entries on a page that make it a table of contents
 LEVEL_POINTS = 4  #: lines whose heights differ by less count as equally high
 
-_LIGATURES = str.maketrans(
-    {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st", "\u00a0": " ", "\0": ""}
+# A visible soft hyphen is a hyphen: some programs use one code for both.
+_REPLACED = str.maketrans(
+    {
+        "ﬀ": "ff",
+        "ﬁ": "fi",
+        "ﬂ": "fl",
+        "ﬃ": "ffi",
+        "ﬄ": "ffl",
+        "ﬅ": "st",
+        "ﬆ": "st",
+        "\u00a0": " ",
+        "\u00ad": "-",
+        "\0": "",
+    }
 )
 _NUMBER = re.compile(r"\d+|\b[ivxlc]+\b", re.IGNORECASE)
 _BULLET = re.compile(r"\s*[•‣◦▪●○∙]\s*")
@@ -72,7 +85,7 @@ class LineBuilder:
             self._runs.append(_Run(text, is_code))
 
     def end_line(self) -> None:
-        text = "".join(run.text for run in self._runs).translate(_LIGATURES)
+        text = "".join(run.text for run in self._runs).translate(_REPLACED)
         if text.strip():
             is_code = all(run.is_code for run in self._runs if run.text.strip())
             self.lines.append(
@@ -100,16 +113,17 @@ def _prose(runs: Iterable[_Run]) -> str:
     """One line of text; words in a fixed-width font become code."""
     texts = []
     for run in runs:
-        text = run.text.translate(_LIGATURES)
+        text = run.text.translate(_REPLACED)
         core = text.strip()
         is_word = run.is_code and core and "`" not in core
         texts.append(text.replace(core, f"`{core}`", 1) if is_word else text)
     return " ".join("".join(texts).split())
 
 
-def is_leader(line: PdfLine) -> bool:
-    """Whether the line is an entry of a table of contents: `Kinematics . . . . . 88`."""
-    return _LEADER.search(line.text) is not None
+def without_contents(page: Sequence[PdfLine]) -> list[PdfLine]:
+    """The page without entries of a table of contents (`Kinematics . . . . . 88`); empty if it is full of them."""
+    rest = [line for line in page if not _LEADER.search(line.text)]
+    return [] if len(page) - len(rest) >= CONTENTS_MIN else rest
 
 
 def without_running_lines(pages: Sequence[list[PdfLine]]) -> list[list[PdfLine]]:
