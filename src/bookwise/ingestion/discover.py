@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from bookwise.domain.books import LessonFile, Module, SiteKind
@@ -11,6 +12,7 @@ from bookwise.domain.jobs import SkippedFile, UnreadableFile
 from bookwise.ingestion.discovery.admission import admit
 from bookwise.ingestion.discovery.documents import document_names, facts_of, open_documents
 from bookwise.ingestion.discovery.facts import NO_FACTS, Facts, facts_from
+from bookwise.ingestion.discovery.includes import with_includes
 from bookwise.ingestion.discovery.mirrors import translations
 from bookwise.ingestion.discovery.names import label, one_line, slug
 from bookwise.ingestion.discovery.numbering import Numbered, Numbering, Unplaced, audience_of, number_lessons
@@ -122,7 +124,8 @@ def read_lesson(root: Path, file: LessonFile) -> bytes:
     root = _folder_of(root)
     document = document_of(file.source_file)
     if document is None:
-        raw = read_inside(root, _raw_path(root, file.source_file), MAX_FILE_BYTES)
+        read = partial(_read_file, root)
+        raw = with_includes(file.source_file, read(file.source_file), read)
     else:
         whole = read_inside(root, _raw_path(root, document), MAX_DOCUMENT_BYTES)
         raw = read_chapter(file.source_file, document, whole)
@@ -131,6 +134,10 @@ def read_lesson(root: Path, file: LessonFile) -> bytes:
             "changed", f"{file.source_file} has changed since it was discovered.", advice="Run the command again."
         )
     return raw
+
+
+def _read_file(root: Path, name: str) -> bytes:
+    return read_inside(root, _raw_path(root, name), MAX_FILE_BYTES)
 
 
 def _folder_of(root: Path) -> Path:
@@ -212,7 +219,7 @@ def _read_all(tree: Tree, names: Sequence[str], limit: int, on_file: OnFile) -> 
 
 def _read(tree: Tree, name: str, limit: int) -> _ReadFile:
     try:
-        raw = tree.read(name, limit)
+        raw = with_includes(name, tree.read(name, limit), partial(_read_file, tree.root))
         facts = NO_FACTS
         if format_of(name) in ("markdown", "mdx", "rst"):
             text = decode(raw)
