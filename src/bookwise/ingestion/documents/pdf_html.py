@@ -73,7 +73,8 @@ def text_flow(lines: Iterable[PdfLine]) -> TextFlow:
 def chapter_html(items: Sequence[PdfItem], flow: TextFlow) -> str:
     """The chapter as HTML. `<hr id="page=88">` marks where the text of a page starts."""
     html = [line for section in _sections(_blocks(items, flow)) for line in _section_html(section, flow)]
-    return "<main>\n" + "\n".join(html) + "\n</main>\n"
+    text = "\n".join(html).replace("</li></ul>\n<ul><li>", "</li>\n<li>")  # items of one list
+    return f"<main>\n{text}\n</main>\n"
 
 
 def _section_html(section: Sequence[_PdfBlock], flow: TextFlow) -> Iterator[str]:

@@ -107,9 +107,7 @@ def test_a_hyphen_stays_where_it_belongs_to_the_word(lines: tuple[str, ...], exp
 
 
 def test_bullets_become_lists() -> None:
-    assert "<ul><li>grip the part</li></ul>\n<ul><li>lift it</li></ul>" in html(
-        read(prose("- grip the", "part", "- lift it"))
-    )
+    assert "<ul><li>grip the part</li>\n<li>lift it</li></ul>" in html(read(prose("- grip the", "part", "- lift it")))
 
 
 def test_a_paragraph_continues_on_the_next_page() -> None:
