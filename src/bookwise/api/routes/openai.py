@@ -202,7 +202,7 @@ def source_list(summary: AnswerSummary) -> str:
 def _link(passage: Passage) -> str:
     where = passage.chunk.locator
     title = _escape(messages.title(passage))
-    return f"[{title}](<{where.url}>)" if _is_web(where.url) else f"{title} ({_escape(where.address)})"
+    return f"[{title}](<{where.url}>)" if _is_web(where.url) else f"{title} ({_escape(where.source_file)})"
 
 
 def _escape(text: str) -> str:
