@@ -2,8 +2,8 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from urllib.parse import unquote
 from xml.etree.ElementTree import Element
 
@@ -29,6 +29,7 @@ _SELF_CLOSED = re.compile(rf"<(?!(?:{_VOID})\b)([a-zA-Z][\w:-]*)((?:\s[^<>]*?)?)
 _IMAGE = re.compile(r"<(?:img|image)\b[^<>]*>(?:</image>)?", re.IGNORECASE)
 #: Elements that would hide text: the reader of web pages takes the first article and drops asides.
 _LANDMARK = re.compile(r"<(/?)(?:article|aside|main|footer|header|form)\b", re.IGNORECASE)
+_ID = re.compile(r"<[^<>]*\sid=[\"']([^\"'<>]+)[\"']")
 _TAG = re.compile(r"<[^>]*>")
 _BODY = re.compile(r"<body\b[^>]*>(.*?)(?:</body\s*>|$)", re.IGNORECASE | re.DOTALL)
 _DECLARED_ENCODING = re.compile(rb"^\s*<\?xml[^>]*?encoding=[\"']([\w.-]{1,40})[\"']")
@@ -40,6 +41,7 @@ class ContentsEntry:
 
     title: str
     parents: tuple[str, ...] = ()
+    fragment: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +53,16 @@ class _Package:
     items: dict[str, Element]
     spine: tuple[str, ...]  #: paths of the files
     ncx: str = ""  #: id of the table of contents in EPUB 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """A file of the spine, or the part of it that belongs to one chapter."""
+
+    title: str
+    entry: ContentsEntry | None = None
+    html: str = ""
+    error: BadLesson | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -122,11 +134,11 @@ def _encrypted_members(archive: EpubArchive) -> set[str]:
     return members
 
 
-def _toc(archive: EpubArchive, package: _Package) -> dict[str, ContentsEntry]:
-    """File → the first entry that points to it. A damaged table of contents counts as none."""
+def _toc(archive: EpubArchive, package: _Package) -> dict[str, list[ContentsEntry]]:
+    """File → the entries that point to it. A damaged table of contents counts as none."""
     nav = next((item for item in package.items.values() if _is_nav(item)), None)
     ncx = package.items.get(package.ncx)
-    toc: dict[str, ContentsEntry] = {}
+    toc: dict[str, list[ContentsEntry]] = {}
     try:
         if nav is not None:
             path = _member(package.folder, nav.get("href", ""))
@@ -138,7 +150,8 @@ def _toc(archive: EpubArchive, package: _Package) -> dict[str, ContentsEntry]:
         else:
             return {}
         for href, entry in entries:
-            toc.setdefault(_member(posixpath.dirname(path), href), entry)
+            member = _member(posixpath.dirname(path), href)
+            toc.setdefault(member, []).append(replace(entry, fragment=unquote(href.partition("#")[2])))
     except BadLesson:
         return {}
     return toc
@@ -172,32 +185,53 @@ def _ncx_entries(points: Element, parents: tuple[str, ...]) -> Iterator[tuple[st
             yield from _ncx_entries(point, (*parents, title) if title else parents)
 
 
-def _chapters(archive: EpubArchive, package: _Package, toc: dict[str, ContentsEntry]) -> Iterator[DraftChapter]:
+def _chapters(archive: EpubArchive, package: _Package, toc: dict[str, list[ContentsEntry]]) -> Iterator[DraftChapter]:
     """A file that the table of contents does not list continues the chapter before it."""
     chapter: _OpenChapter | None = None
-    for path in package.spine:
-        entry = toc.get(path)
-        name = label(stem(path)) or path
-        try:
-            page = _page(_text(archive.read(path)))
-            title = entry.title if entry else _title(page) or name
-        except BadLesson as error:
-            if chapter:
-                yield chapter.draft()
+    for piece in _spine_pieces(archive, package, toc):
+        if chapter and (piece.entry or piece.error or not toc):
+            yield chapter.draft()
             chapter = None
-            yield DraftChapter(title=entry.title if entry else name, error=error)
-            continue
-        text = _TAG.sub("", page).strip()
-        is_front_page = bool(toc) and not entry and chapter is None and len(text) < FRONT_TEXT_MIN
-        if not text or is_front_page:  # a cover, a title page
-            continue
-        if chapter is None or entry or not toc:
-            if chapter:
-                yield chapter.draft()
-            chapter = _OpenChapter(title=title, parents=entry.parents if entry else ())
-        chapter.pages.append(page)
+        if piece.error:
+            yield DraftChapter(title=piece.title, error=piece.error)
+        elif chapter:
+            chapter.pages.append(piece.html)
+        elif piece.entry or not toc or len(_visible(piece.html)) >= FRONT_TEXT_MIN:
+            parents = piece.entry.parents if piece.entry else ()
+            chapter = _OpenChapter(title=piece.title, parents=parents, pages=[piece.html])
     if chapter:
         yield chapter.draft()
+
+
+def _spine_pieces(archive: EpubArchive, package: _Package, toc: dict[str, list[ContentsEntry]]) -> Iterator[_Piece]:
+    for path in package.spine:
+        entries = toc.get(path, [])
+        name = label(stem(path)) or path
+        try:
+            for entry, html in _pieces(_page(_text(archive.read(path))), entries):
+                yield _Piece(title=entry.title if entry else _title(html) or name, entry=entry, html=html)
+        except BadLesson as error:
+            yield _Piece(title=entries[0].title if entries else name, error=error)
+
+
+def _pieces(page: str, entries: Sequence[ContentsEntry]) -> Iterator[tuple[ContentsEntry | None, str]]:
+    """The page, cut where several chapters of the table of contents start in it. Pieces without text are left out."""
+    top = min((len(entry.parents) for entry in entries), default=0)
+    ids = {match[1]: match.start() for match in _ID.finditer(page)}
+    starts: dict[int, ContentsEntry | None] = {
+        ids.get(entry.fragment, 0): entry for entry in reversed(entries) if len(entry.parents) == top
+    }
+    if len(starts) == 1:
+        starts = {0: next(iter(starts.values()))}
+    starts.setdefault(0, None)  # what is before the first chapter belongs to the one before it
+    positions = sorted(starts)
+    for start, end in zip(positions, [*positions[1:], len(page)], strict=True):
+        if _visible(page[start:end]):
+            yield starts[start], page[start:end]
+
+
+def _visible(html: str) -> str:
+    return _TAG.sub("", html).strip()
 
 
 def _text(raw: bytes) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TypeAlias
 
@@ -54,7 +54,7 @@ def chapters_of(content: PdfContent) -> Iterator[DraftChapter]:
 
 
 def _split(pages: list[list[PdfLine]], outline: list[OutlineEntry]) -> Iterator[_ChapterItems]:
-    if outline:
+    if len(outline) > 1 or (outline and len(pages) <= GROUP_PAGES):  # one entry of a long book is its cover
         return _by_headings(list(_outlined(pages, outline)))
     items = list(_detected(pages, first_level=1))
     if sum(isinstance(item, PdfHeading) and item.level == 1 for item in items) > 1:
@@ -81,7 +81,10 @@ def _by_headings(items: Sequence[PdfItem]) -> Iterator[_ChapterItems]:
             if item.level == 1:
                 part = item.title if _PART.match(item.title) or len(tops) == 1 else ""
             title, parents, current = item.title, (part,) if item.level == 2 else (), []
-        current.append(item)
+        if isinstance(item, PdfHeading) and parents:
+            current.append(replace(item, level=item.level - 1))
+        else:
+            current.append(item)
     yield title, parents, current
 
 

@@ -69,6 +69,19 @@ def test_a_file_that_the_contents_do_not_list_continues_its_chapter() -> None:
     assert texts(book, 1) == ["Legs", "Walk.", "Run."]
 
 
+def test_a_file_with_several_chapters_is_cut_at_them() -> None:
+    body = (
+        '<div><p>Before.</p><h2 id="one">One</h2><p>First.</p></div><div><a id="two"/><h2>Two</h2><p>Second.</p></div>'
+    )
+    toc = (
+        '<ol><li><a href="z.xhtml">Zero</a></li><li><a href="a.xhtml#one">One</a><ol><li><a href="a.xhtml#deep">'
+        'Deep</a></li></ol></li><li><a href="a.xhtml#two">Two</a></li></ol>'
+    )
+    book = read_epub(epub_file({"z.xhtml": "<p>Nothing.</p>", "a.xhtml": body}, toc))
+    assert titles(book) == ["Zero", "One", "Two"]
+    assert [texts(book, i) for i in range(3)] == [["Nothing.", "Before."], ["One", "First."], ["Two", "Second."]]
+
+
 def test_code_notes_and_several_articles_are_kept_and_images_dropped() -> None:
     body = (
         '<article><h1 id="arm">Arm</h1><a id="x"/><p>Reach<img src="a.png" alt="A"/> far.</p></article>'

@@ -55,6 +55,12 @@ def test_chapters_of_parts_are_below_their_part() -> None:
         ("Legs", ("Part I",)),
         ("Eyes", ("Part II",)),
     ]
+    assert '<h1 id="page=2">Legs</h1>' in html(book)
+
+
+def test_one_bookmark_does_not_make_a_long_book_one_chapter() -> None:
+    pages = [prose(f"Only this page speaks of {part}.") for part in PARTS * 3]
+    assert len(read(*pages, outline=(Bookmark(title="Cover", page=1),)).chapters) == 2
 
 
 def test_without_an_outline_large_text_gives_the_chapters() -> None:
