@@ -18,6 +18,7 @@ from bookwise.ingestion.parsing.html import html_tree
 
 MAX_DEPTH = 20  #: levels of a table of contents
 MAX_CHAPTERS = 5_000
+LINKS_MIN = 5  #: fewer links are no table of contents
 FRONT_TEXT_MIN = 200  #: characters before the first chapter below which there is only a title page
 
 _CONTAINER = "META-INF/container.xml"
@@ -29,6 +30,7 @@ _SELF_CLOSED = re.compile(rf"<(?!(?:{_VOID})\b)([a-zA-Z][\w:-]*)((?:\s[^<>]*?)?)
 _IMAGE = re.compile(r"<(?:img|image)\b[^<>]*>(?:</image>)?", re.IGNORECASE)
 #: Elements that would hide text: the reader of web pages takes the first article and drops asides.
 _LANDMARK = re.compile(r"<(/?)(?:article|aside|main|footer|header|form)\b", re.IGNORECASE)
+_LINK = re.compile(r"<a\s[^>]*href[^>]*>(.*?)</a>", re.IGNORECASE | re.DOTALL)
 _ID = re.compile(r"<[^<>]*\sid=[\"']([^\"'<>]+)[\"']")
 _TAG = re.compile(r"<[^>]*>")
 _BODY = re.compile(r"<body\b[^>]*>(.*?)(?:</body\s*>|$)", re.IGNORECASE | re.DOTALL)
@@ -226,8 +228,15 @@ def _pieces(page: str, entries: Sequence[ContentsEntry]) -> Iterator[tuple[Conte
     starts.setdefault(0, None)  # what is before the first chapter belongs to the one before it
     positions = sorted(starts)
     for start, end in zip(positions, [*positions[1:], len(page)], strict=True):
-        if _visible(page[start:end]):
+        if _has_text(page[start:end]):
             yield starts[start], page[start:end]
+
+
+def _has_text(html: str) -> bool:
+    """Whether there is more than a cover or a list of links, as the table of contents of EPUB 2 is."""
+    links = _LINK.findall(html)
+    text = _visible(html)
+    return bool(text) and (len(links) < LINKS_MIN or 2 * sum(len(_visible(link)) for link in links) < len(text))
 
 
 def _visible(html: str) -> str:

@@ -1,4 +1,8 @@
-"""The bytes of a PDF or EPUB file → its chapters."""
+"""The bytes of a PDF or EPUB file → its chapters.
+
+A chapter is a page of HTML, which the parser of web pages reads. Its hash is that of this page: after an edit, only the
+chapters that changed are published again.
+"""
 
 import threading
 

@@ -82,6 +82,11 @@ def test_a_file_with_several_chapters_is_cut_at_them() -> None:
     assert [texts(book, i) for i in range(3)] == [["Nothing.", "Before."], ["One", "First."], ["Two", "Second."]]
 
 
+def test_a_page_of_links_is_no_chapter() -> None:
+    links = "".join(f'<li><a href="b.xhtml">Chapter {i}</a></li>' for i in range(9))
+    assert titles(read_epub(epub_file({"toc.xhtml": f"<ol>{links}</ol>"} | TWO))) == ["Arms", "Legs"]
+
+
 def test_code_notes_and_several_articles_are_kept_and_images_dropped() -> None:
     body = (
         '<article><h1 id="arm">Arm</h1><a id="x"/><p>Reach<img src="a.png" alt="A"/> far.</p></article>'
