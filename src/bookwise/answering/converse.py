@@ -155,7 +155,7 @@ def _related(related: RelatedSection) -> dict[str, Any]:
     where = related.passage.chunk.locator
     return {
         "title": title(related.passage),
-        "url": where.url or where.source_file,
+        "url": where.address,
         "line": related.line,
         "chunk_id": related.passage.chunk.id,
     }
@@ -168,7 +168,7 @@ def _citation(passage: Passage, quote: str) -> dict[str, Any]:
         "chunk_id": passage.chunk.id,
         "page_title": locator.page_title,
         "section": locator.section_title,
-        "url": locator.url or locator.source_file,
+        "url": locator.address,
         "score": passage.score,
         "quote": quote,
     }

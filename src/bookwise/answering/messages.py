@@ -44,7 +44,8 @@ def which_one(choices: Sequence[Passage]) -> str:
 
 
 def title(passage: Passage) -> str:
-    """Returns the title of the passage: lesson and section."""
+    """Returns the title of the passage: lesson, section, and the page of a PDF."""
     locator = passage.chunk.locator
     section = locator.section_title
-    return f"{locator.page_title} › {section}" if section and section != locator.page_title else locator.page_title
+    path = f"{locator.page_title} › {section}" if section and section != locator.page_title else locator.page_title
+    return path if locator.page is None else f"{path}, page {locator.page}"

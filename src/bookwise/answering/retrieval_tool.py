@@ -144,7 +144,7 @@ class PassageResult(NamedTuple):
 
     @property
     def source_url(self) -> str:
-        return self.passage.chunk.locator.url or self.passage.chunk.locator.source_file
+        return self.passage.chunk.locator.address
 
     @property
     def similarity_score(self) -> float:

@@ -79,14 +79,14 @@ def write_sources(result: AnswerSummary, writer: AnswerWriter) -> None:
         where = passage.chunk.locator
         similarity = f"  similarity {passage.score:.2f}" if result.citations else ""
         writer.line(f"[{passage.number}] {title(passage)}{similarity}", style="bold")
-        writer.line(where.url or where.source_file, style="cyan", indent=4, link=where.url)
+        writer.line(where.address, style="cyan", indent=4, link=where.url)
 
 
 def write_sources_briefly(result: AnswerSummary, writer: AnswerWriter) -> None:
     """Like `write_sources`, one line each; on a terminal the line itself is the link."""
     for passage in _write_sources_heading(result, writer):
         where = passage.chunk.locator
-        address = "" if writer.links_lines else f"  {where.url or where.source_file}"
+        address = "" if writer.links_lines else f"  {where.address}"
         writer.line(f"[{passage.number}] {title(passage)}{address}", style="cyan", link=where.url)
 
 
@@ -95,14 +95,14 @@ def write_related(result: AnswerSummary, writer: AnswerWriter) -> None:
     for passage, text in _write_related_heading(result, writer):
         where = passage.chunk.locator
         writer.line(text)
-        writer.line(where.url or where.source_file, style="cyan", indent=4, link=where.url)
+        writer.line(where.address, style="cyan", indent=4, link=where.url)
 
 
 def write_related_briefly(result: AnswerSummary, writer: AnswerWriter) -> None:
     """Like `write_related`, one line each; on a terminal the line itself is the link."""
     for passage, text in _write_related_heading(result, writer):
         where = passage.chunk.locator
-        address = "" if writer.links_lines else f"  {where.url or where.source_file}"
+        address = "" if writer.links_lines else f"  {where.address}"
         writer.line(f"{text}{address}", style="cyan", link=where.url)
 
 

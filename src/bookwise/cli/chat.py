@@ -226,7 +226,7 @@ class ChatLoop:
         for passage in passages:
             where = passage.chunk.locator
             self._writer.line(f"[{passage.number}] {title(passage)}  similarity {passage.score:.2f}", style="bold")
-            self._writer.line(where.url or where.source_file, style="cyan", link=where.url)
+            self._writer.line(where.address, style="cyan", link=where.url)
             self._writer.passage(passage.chunk.text)
 
     def _read_lesson(self, number: str | None) -> None:

@@ -26,6 +26,7 @@ from bookwise.cli.output import (
 from bookwise.domain.errors import DataFolderBusy, InvalidInput
 from bookwise.domain.jobs import MODES, IngestionMode, LessonOutcome
 from bookwise.ingestion.discover import Discovery, discover
+from bookwise.ingestion.documents.document import is_document
 from bookwise.ingestion.pipeline import ingest as run_ingest
 from bookwise.ingestion.plan import changes as compare
 from bookwise.operations.books import ListLessons
@@ -40,7 +41,10 @@ from bookwise.wiring import App, OnPage, local_copy
 LINES_MAX = 10  #: failed lessons and notes shown
 
 SourceArgument = Annotated[
-    str, typer.Argument(metavar="PATH", help="Folder of lessons, or the https:// address of a site.")
+    str,
+    typer.Argument(
+        metavar="PATH", help="Folder of lessons, one file (such as book.pdf), or the https:// address of a site."
+    ),
 ]
 BookId = Annotated[
     str | None, typer.Option("--book", metavar="ID", help="Book id (default: from bookwise.toml or the folder name).")
@@ -125,7 +129,8 @@ def _source(path: str) -> str:
 async def _discover(path: str, book: str | None, settings: Settings) -> tuple[Discovery, Path]:
     with _fetch_status(visible="://" in path and sys.stderr.isatty()) as on_page:
         copy = await local_copy(path, settings, on_page=on_page)
-    discovery = await anyio.to_thread.run_sync(partial(discover, copy.root, book_id=book))
+    with _reading_status(visible=is_document(path) and sys.stderr.isatty()):
+        discovery = await anyio.to_thread.run_sync(partial(discover, copy.root, book_id=book))
     return replace(discovery, warnings=(*copy.notes, *discovery.warnings)), copy.root
 
 
@@ -136,6 +141,16 @@ def _fetch_status(*, visible: bool) -> Iterator[OnPage | None]:
         return
     with console(stderr=True).status("Fetching the site …") as status:
         yield lambda done, total: status.update(f"Fetching page {done} of {total} …")
+
+
+@contextmanager
+def _reading_status(*, visible: bool) -> Iterator[None]:
+    """Reading a PDF of hundreds of pages takes some time."""
+    if not visible:
+        yield
+        return
+    with console(stderr=True).status("Reading the document …"):
+        yield
 
 
 def _watch(path: str, again: Callable[[], int]) -> None:

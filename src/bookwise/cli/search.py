@@ -111,8 +111,9 @@ def _show(result: SearchResult) -> None:
     for number, hit in enumerate(result.hits, 1):
         where = hit.chunk.locator
         path = " › ".join((where.page_title, *where.heading_path))
-        write(f"{number}. {path}  similarity {hit.score:.2f}", style="bold")
-        write(where.url or where.source_file, style="cyan", indent=3)
+        page = "" if where.page is None else f", page {where.page}"
+        write(f"{number}. {path}{page}  similarity {hit.score:.2f}", style="bold")
+        write(where.address, style="cyan", indent=3)
         write(_excerpt(hit.chunk) + "\n", indent=3)
     for note in result.notes:
         write(note, style="dim")

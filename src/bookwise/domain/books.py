@@ -1,5 +1,6 @@
 """Book, lesson, section, chunk: what ingestion reads and stores."""
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -15,8 +16,10 @@ HARDWARE_TIERS = (1, 2, 3, 4)
 
 LessonFormat: TypeAlias = Literal["markdown", "mdx", "rst", "html", "notebook"]
 SiteKind: TypeAlias = Literal[
-    "docusaurus", "mdbook", "mkdocs", "jupyter-book", "sphinx", "hugo", "quarto", "folder", "site"
+    "docusaurus", "mdbook", "mkdocs", "jupyter-book", "sphinx", "hugo", "quarto", "folder", "document", "site"
 ]
+#: The anchor of a page of a PDF, as viewers understand it: `book.pdf#page=88`.
+PAGE_ANCHOR = re.compile(r"page=(\d{1,6})")
 BlockKind: TypeAlias = Literal["heading", "text", "list", "code", "table", "math"]
 
 
@@ -109,6 +112,19 @@ class Locator:
     section_title: str | None = None
     heading_path: tuple[str, ...] = ()
     breadcrumb: tuple[str, ...] = ()
+
+    @property
+    def page(self) -> int | None:
+        """The page of a PDF, counted from its first page; None for other lessons."""
+        match = PAGE_ANCHOR.fullmatch(self.anchor) if ".pdf/" in self.source_file.lower() else None
+        return int(match[1]) if match else None
+
+    @property
+    def address(self) -> str:
+        """The URL; for a book without one, the source file, and the page if that is a PDF."""
+        if self.url or self.page is None:
+            return self.url or self.source_file
+        return f"{self.source_file.rpartition('/')[0]}#{self.anchor}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

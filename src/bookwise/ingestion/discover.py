@@ -2,14 +2,17 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from bookwise.domain.books import LessonFile, Module, SiteKind
 from bookwise.domain.errors import BadLesson, BadSource, SourceNotFound
 from bookwise.domain.jobs import SkippedFile, UnreadableFile
 from bookwise.ingestion.discovery.admission import admit
+from bookwise.ingestion.discovery.documents import document_names, facts_of, open_documents
 from bookwise.ingestion.discovery.facts import NO_FACTS, Facts, facts_from
+from bookwise.ingestion.discovery.includes import with_includes
 from bookwise.ingestion.discovery.mirrors import translations
 from bookwise.ingestion.discovery.names import label, one_line, slug
 from bookwise.ingestion.discovery.numbering import Numbered, Numbering, Unplaced, audience_of, number_lessons
@@ -17,11 +20,23 @@ from bookwise.ingestion.discovery.profile import MAX_FILE_BYTES, BookProfile, ch
 from bookwise.ingestion.discovery.reading import read_inside, sha256
 from bookwise.ingestion.discovery.sites import Site, detect_site
 from bookwise.ingestion.discovery.sites.site import Listed, breadcrumb, reading_order, url_of
-from bookwise.ingestion.discovery.walk import Tree, asciidoc_note, format_of, single_file, source_names, walk
+from bookwise.ingestion.discovery.walk import (
+    Tree,
+    asciidoc_note,
+    document_note,
+    format_of,
+    single_file,
+    source_names,
+    walk,
+)
+from bookwise.ingestion.documents.document import MAX_DOCUMENT_BYTES, document_of, is_document
+from bookwise.ingestion.documents.read import read_chapter
 from bookwise.ingestion.parsing.decode import decode
 from bookwise.ingestion.parsing.front_matter import split_front_matter
 
-_FORMATS_ADVICE = "Pass a folder with .md, .mdx, .qmd, .rst, .ipynb or .html files, or one such file."
+_FORMATS_ADVICE = (
+    "Pass a folder with .md, .mdx, .qmd, .rst, .ipynb or .html files, one such file, or a .pdf or .epub file."
+)
 
 OnFile = Callable[[int], None]
 
@@ -100,19 +115,29 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
         files=tuple(files),
         left_out=tuple(sorted(left_out, key=lambda file: file.source_file)),
         unreadable=unreadable,
-        warnings=(*source.site.warnings, *_unsupported(source.tree), *numbering.warnings),
+        warnings=(*source.site.warnings, *_unsupported(source), *numbering.warnings),
     )
 
 
 def read_lesson(root: Path, file: LessonFile) -> bytes:
     """The bytes of a discovered lesson. Raises `BadLesson` with reason `changed` when the file has changed since."""
     root = _folder_of(root)
-    raw = read_inside(root, _raw_path(root, file.source_file), MAX_FILE_BYTES)
+    document = document_of(file.source_file)
+    if document is None:
+        read = partial(_read_file, root)
+        raw = with_includes(file.source_file, read(file.source_file), read)
+    else:
+        whole = read_inside(root, _raw_path(root, document), MAX_DOCUMENT_BYTES)
+        raw = read_chapter(file.source_file, document, whole)
     if sha256(raw) != file.file_hash:
         raise BadLesson(
             "changed", f"{file.source_file} has changed since it was discovered.", advice="Run the command again."
         )
     return raw
+
+
+def _read_file(root: Path, name: str) -> bytes:
+    return read_inside(root, _raw_path(root, name), MAX_FILE_BYTES)
 
 
 def _folder_of(root: Path) -> Path:
@@ -144,7 +169,7 @@ def _tree(root: Path) -> Tree:
 
 def _single_file(path: Path) -> Tree:
     tree = single_file(path)
-    if not any(map(format_of, tree.raw_paths)):
+    if not any(format_of(name) or is_document(name) for name in tree.raw_paths):
         raise BadSource(f"{path} is not a lesson. {asciidoc_note(tree.raw_paths)}".rstrip(), advice=_FORMATS_ADVICE)
     return tree
 
@@ -155,7 +180,11 @@ def _open_source(root: Path, book_id: str | None) -> _BookSource:
     profile = BookProfile() if root.is_file() else read_profile(root)
     lesson_names = [name for name in tree.raw_paths if format_of(name)]
     mirrors = translations(lesson_names, profile.book.language)
-    site = detect_site(tree, profile, frozenset(mirrors))
+    documents = [] if lesson_names else document_names(tree.raw_paths, profile)
+    if documents:
+        tree, site = open_documents(tree, documents)
+    else:
+        site = detect_site(tree, profile, frozenset(mirrors))
     default_id = profile.book.id or slug(site.title or _name_of(root))
     book_id = checked_book_id(default_id if book_id is None else book_id)
     return _BookSource(
@@ -174,6 +203,8 @@ def _read_lessons(source: _BookSource, on_file: OnFile) -> tuple[list[_ReadFile]
     tree = source.tree
     names, not_admitted = admit(tree, source.site, source.profile, source.mirrors)
     files = _read_all(tree, names, source.profile.limits.max_file_bytes, on_file)
+    if source.site.kind == "document":
+        files = {name: replace(file, facts=facts_of(source.listed.get(name))) for name, file in files.items()}
     lessons, skipped = _in_order(source.site, files, tree.linked)
     return lessons, [*tree.left_out, *not_admitted, *skipped]
 
@@ -188,7 +219,7 @@ def _read_all(tree: Tree, names: Sequence[str], limit: int, on_file: OnFile) -> 
 
 def _read(tree: Tree, name: str, limit: int) -> _ReadFile:
     try:
-        raw = tree.read(name, limit)
+        raw = with_includes(name, tree.read(name, limit), partial(_read_file, tree.root))
         facts = NO_FACTS
         if format_of(name) in ("markdown", "mdx", "rst"):
             text = decode(raw)
@@ -266,9 +297,11 @@ def _lesson_file(source: _BookSource, lesson: _ReadFile, numbered: Numbered) -> 
     )
 
 
-def _unsupported(tree: Tree) -> list[str]:
-    note = asciidoc_note(tree.raw_paths)
-    return [note] if note else []
+def _unsupported(source: _BookSource) -> list[str]:
+    """Notes about files in formats that this book cannot contain."""
+    names = list(source.tree.raw_paths)
+    documents = "" if source.site.kind == "document" else document_note(names)
+    return [note for note in (asciidoc_note(names), documents) if note]
 
 
 def _no_lessons(source: _BookSource, left_out: Sequence[SkippedFile]) -> BadSource:

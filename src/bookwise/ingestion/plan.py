@@ -32,11 +32,11 @@ def changes(
     """The difference between the source and the live lessons. A lesson whose revision is `lost` counts as modified.
 
     A live lesson whose file is unreadable now counts as neither modified nor deleted: a broken edit must not take a
-    lesson away from readers. An unreadable folder (with a trailing slash) covers all files below it.
+    lesson away from readers. An unreadable folder or document covers all lessons in it.
     """
     live = {record.source_file: record.revision for record in records}
     on_disk = {file.source_file for file in files}
-    folders = tuple(name for name in unreadable if name.endswith("/"))
+    folders = tuple(f"{name.removesuffix('/')}/" for name in unreadable)
     new: list[LessonFile] = []
     modified: list[LessonFile] = []
     unchanged: list[LessonFile] = []

@@ -172,7 +172,7 @@ class NearestSection(Shape):
         return cls(
             title=where.page_title,
             section=where.section_title,
-            url=where.url or where.source_file,
+            url=where.address,
             source_file=where.source_file,
             score=round(hit.score, 4),
             entry=entry,

@@ -13,9 +13,11 @@ def chapter(where: Locator) -> str:
 
 
 def section(where: Locator) -> str:
-    return where.section_title or where.page_title
+    """The title of the section, with the page of a PDF."""
+    title = where.section_title or where.page_title
+    return title if where.page is None else f"{title}, page {where.page}"
 
 
 def address(where: Locator) -> str:
-    """The page's URL, or the source file of an unpublished book."""
-    return where.url or where.source_file
+    """The page's URL, or the source file and page of an unpublished book."""
+    return where.address

@@ -5,7 +5,7 @@ import os
 import stat
 import unicodedata
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote_from_bytes
@@ -14,6 +14,7 @@ from bookwise.domain.books import LessonFormat
 from bookwise.domain.errors import BadLesson
 from bookwise.domain.jobs import SkippedFile, UnreadableFile
 from bookwise.ingestion.discovery.reading import is_inside, read_inside
+from bookwise.ingestion.documents.document import document_of, is_document
 from bookwise.ingestion.parsing.decode import decode
 
 FORMATS: dict[str, LessonFormat] = {
@@ -67,8 +68,25 @@ _BIDI_AND_LINE_CONTROLS = frozenset("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\
 
 
 def format_of(name: str) -> LessonFormat | None:
-    """The format by file extension; None when the file cannot be a lesson."""
+    """The format by file extension; None when the file cannot be a lesson. Chapters of a document are HTML."""
+    if document_of(name):
+        return "html"
     return FORMATS.get(name.rpartition(".")[2].lower()) if "." in name else None
+
+
+def document_note(names: Iterable[str]) -> str:
+    """What to do about PDF and EPUB files next to lessons; empty when there are none."""
+    files = [name for name in names if is_document(name)]
+    if not files:
+        return ""
+    return (
+        f"{files[0]}{_and_more(files)}: PDF and EPUB files next to lessons are not part of the book and were left out. "
+        f"To use one, ingest it as a book: `bookwise ingest {files[0]}`."
+    )
+
+
+def _and_more(files: Sequence[str]) -> str:
+    return f" and {len(files) - 1} more" if len(files) > 1 else ""
 
 
 def asciidoc_note(names: Iterable[str]) -> str:
@@ -88,6 +106,7 @@ class Tree:
 
     root: Path
     raw_paths: dict[str, bytes]  #: name → path on disk, relative to the root
+    chapters: Mapping[str, bytes] = field(default_factory=dict)  #: name → content, of chapters of documents
     linked: frozenset[str] = frozenset()  #: names that are reached through a link
     left_out: tuple[SkippedFile, ...] = ()
     unreadable: tuple[UnreadableFile, ...] = ()
@@ -96,7 +115,8 @@ class Tree:
         return name in self.raw_paths
 
     def read(self, name: str, limit: int) -> bytes:
-        return read_inside(self.root, self.raw_paths[name], limit)
+        chapter = self.chapters.get(name)
+        return read_inside(self.root, self.raw_paths[name], limit) if chapter is None else chapter
 
     def text(self, name: str, limit: int = MAX_SITE_FILE_BYTES) -> str:
         """A configuration file as text; empty when it is missing or unreadable."""
@@ -153,7 +173,7 @@ class _Walk:
 
     def _folder(self, child: _Folder, name: str, ignored: Mapping[str, str]) -> Iterator[_Folder]:
         reason = "a hidden folder" if name.startswith(".") else ignored.get(name, "")
-        if format_of(name):
+        if format_of(name) or is_document(name):
             self._leave_out(child.name + "/", "not-a-file", "a folder named like a lesson")
         elif reason:
             if name not in _UNREPORTED_FOLDERS:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
-from bookwise.domain.books import Block, BlockKind
+from bookwise.domain.books import PAGE_ANCHOR, Block, BlockKind
 from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.parsing.fences import code_block
 from bookwise.ingestion.parsing.lists import list_blocks
-from bookwise.ingestion.parsing.sections import Heading, LessonPart
+from bookwise.ingestion.parsing.sections import Heading, LessonPart, PageStart, blocks_of
 from bookwise.ingestion.parsing.tables import pipe_table
 from bookwise.ingestion.parsing.tags import without_scripts
 
@@ -40,9 +40,7 @@ _SITE_NAME = re.compile(r"\s+[|–—·]\s+")
 
 def html_parts(text: str) -> tuple[str, list[LessonPart]]:
     """The title of the page, and the headings and blocks of its main content. Raises `BadLesson`."""
-    if _depth(without_scripts(text)) > MAX_DEPTH:
-        raise BadLesson("too-deep", f"The page is nested more than {MAX_DEPTH:,} levels deep.")
-    tree = LexborHTMLParser(text)
+    tree = html_tree(text)
     title = tree.css_first("title")
     root = next((element for query in _CONTENT if (element := tree.css_first(query))), None)
     name = _SITE_NAME.split(_one_line(title.text()) if title else "")[0]
@@ -50,6 +48,13 @@ def html_parts(text: str) -> tuple[str, list[LessonPart]]:
         return name, list(_HtmlReader(root).parts(root)) if root is not None else []
     except RecursionError as error:
         raise BadLesson("too-deep", "The page is nested too deeply.") from error
+
+
+def html_tree(text: str) -> LexborHTMLParser:
+    """The elements of a page. Raises `BadLesson` when it is nested too deeply."""
+    if _depth(without_scripts(text)) > MAX_DEPTH:
+        raise BadLesson("too-deep", f"The page is nested more than {MAX_DEPTH:,} levels deep.")
+    return LexborHTMLParser(text)
 
 
 def _depth(text: str) -> int:
@@ -73,6 +78,7 @@ class _HtmlReader:
         self._readers: dict[str, Callable[[LexborNode], Iterator[LessonPart]]] = {
             **{f"h{level}": self._heading for level in range(1, 7)},
             "p": self._paragraph,
+            "hr": self._rule,
             "pre": self._code,
             "table": self._table,
             "ul": self._bullets,
@@ -107,12 +113,18 @@ class _HtmlReader:
         return self._readers.get(element.tag, self.parts)(element)
 
     def _blocks(self, element: LexborNode) -> Iterator[Block]:
-        return (part.block if isinstance(part, Heading) else part for part in self.parts(element))
+        return blocks_of(self.parts(element))
 
     def _heading(self, element: LexborNode) -> Iterator[LessonPart]:
         title = _one_line(self._verbatim(element))
         if title:
             yield Heading(level=int(str(element.tag)[1]), title=title, anchor=_anchor(element))
+
+    def _rule(self, element: LexborNode) -> Iterator[LessonPart]:
+        """A rule with the id `page=88` marks the start of a page of a PDF."""
+        anchor = element.attributes.get("id") or ""
+        if PAGE_ANCHOR.fullmatch(anchor):
+            yield PageStart(anchor)
 
     def _paragraph(self, element: LexborNode) -> Iterator[LessonPart]:
         return _text(self._inline(element))
@@ -155,7 +167,7 @@ class _HtmlReader:
         """The blocks of each item; any other element directly in the list counts as an item."""
         for child in self._children(element):
             read = self.parts if child.tag == "li" else self._element
-            if blocks := [part.block if isinstance(part, Heading) else part for part in read(child)]:
+            if blocks := list(blocks_of(read(child))):
                 yield blocks
 
     def _verbatim(self, element: LexborNode) -> str:

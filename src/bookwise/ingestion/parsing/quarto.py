@@ -11,7 +11,7 @@ _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)")
 _CHUNK = re.compile(r"\{+\s*\.?([A-Za-z][\w+#-]*)[^}]*\}+\s*")
 _OPTION = re.compile(r"\s*(?:#|//|--|%%|%|\*)\|\s?(.*)")
 _CAPTION = re.compile(r"(?:fig|tbl|lst)-cap:\s*[\"']?(.*?)[\"']?\s*")
-_CALLOUT = re.compile(r"\s*:{3,}\s*\{[^}]*\.callout-(note|tip|warning|caution|important)\b([^}]*)\}\s*")
+_CALLOUT = re.compile(r"\s*:{3,}\s*(?:\{[^}]*\.)?callout-(note|tip|warning|caution|important)\b(?!-)([^}]*)\}?[\s:]*")
 _TITLE = re.compile(r"title=\"([^\"]*)\"")
 _HEADING = re.compile(r"\s*#{1,6}\s+(.*?)\s*(?:\{[^{}]*\})?\s*")
 _HIDDEN_DIV = re.compile(
@@ -28,15 +28,17 @@ _KINDS = {
     "nte": "note", "tip": "tip", "wrn": "warning", "imp": "note", "cau": "caution",
 }  # fmt: skip
 _REFERENCE = re.compile(rf"(?<![\w/`])-?@((?:{'|'.join(_KINDS)})-[\w-]*\w)")
-_BRACKETED = re.compile(r"\[([^\[\]]*@[\w-][^\[\]]*)\](?![(\[{])")
+_BRACKETED = re.compile(r"[ \t]?\[([^\[\]]*@[\w-][^\[\]]*)\](?![(\[{])")
 _CITATION = re.compile(r"-?@[\w:.#$%&+?<>~/-]+")
 _PRINT = re.compile(
-    r"\\(?:index|label|vspace|hspace|pagestyle|thispagestyle|setcounter|addcontentsline|markboth)\*?"
+    r"\\(?:index|label|cite[pt]?|ref|autoref|eqref|pageref|nocite|vspace|hspace|pagestyle|thispagestyle|setcounter|addcontentsline|markboth)\*?"
     r"(?:\{(?:[^{}]|\{[^{}]*\})*\})+"
     r"|\\(?:newpage|pagebreak|clearpage|cleardoublepage|noindent|bigskip|medskip|smallskip|appendix|mainmatter|"
     r"frontmatter|backmatter|printindex|tableofcontents|listoffigures|listoftables|centering|vfill|hfill)\b(?:\[\d\])?"
 )
-_ATTRIBUTES = re.compile(r"(?<=[\])`])\{(?:[.#][\w-]|[\w-]+=)[^{}\n]*\}")
+_SPAN = re.compile(r"(?<!!)\[([^\[\]@]*)\]\{(?:[.#][\w-]|[\w-]+=)[^{}\n]*\}")
+_INLINE_CODE = re.compile(r"`\{(?:python|r|julia|ojs)\}\s*([^`\n]+)`")
+_ATTRIBUTES = re.compile(r"(?<=[\])`$])[ \t]?\{(?:[.#][\w-]|[\w-]+=)[^{}\n]*\}")
 
 
 def plain_markdown(text: str) -> str:
@@ -92,6 +94,7 @@ class _Translator:
     def _line(self, line: str) -> str:
         if not any(mark in line for mark in "@\\{"):
             return line
+        line = _INLINE_CODE.sub(r"`\1`", _SPAN.sub(r"\1", line))
         line = _ATTRIBUTES.sub("", _PRINT.sub("", line))
         line = _TABLE_CAPTION.sub(r"\1", line)
         line = _BRACKETED.sub(self._bracketed, line)
@@ -102,7 +105,8 @@ class _Translator:
         inner = _REFERENCE.sub(self._reference, match[1])
         words = _CITATION.sub("", inner) if inner == match[1] else inner
         words = " ".join(words.strip(" ;,").split())
-        return f"({words})" if any(map(str.isalpha, words)) and inner != match[1] else ""
+        space = match[0][: match[0].index("[")]
+        return f"{space}({words})" if any(map(str.isalpha, words)) and inner != match[1] else ""
 
     def _reference(self, match: re.Match[str]) -> str:
         label = match[1]

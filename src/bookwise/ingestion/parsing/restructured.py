@@ -10,7 +10,7 @@ from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.parsing.fences import code_block
 from bookwise.ingestion.parsing.lists import list_blocks
 from bookwise.ingestion.parsing.restructured_rules import doctree, messages_text
-from bookwise.ingestion.parsing.sections import Heading, LessonPart
+from bookwise.ingestion.parsing.sections import Heading, LessonPart, blocks_of
 from bookwise.ingestion.parsing.tables import pipe_table
 
 MAX_SUBSTITUTIONS = 1000
@@ -90,7 +90,7 @@ class _RstReader:
 
     def _blocks(self, element: Any) -> Iterator[Block]:
         """The blocks of a list item or cell, which cannot contain sections."""
-        return (part.block if isinstance(part, Heading) else part for part in self.parts(element, 0))
+        return blocks_of(self.parts(element, 0))
 
     def _text(self, text: str, kind: BlockKind = "text") -> Iterator[LessonPart]:
         lines = [line.rstrip() for line in text.split("\n")]

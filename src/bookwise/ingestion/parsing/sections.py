@@ -1,6 +1,6 @@
 """Headings and blocks in reading order → the sections of a lesson."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -23,9 +23,23 @@ class Heading:
         return Block(kind=kind, text=f"{'#' * self.level} {self.title}")
 
 
-LessonPart: TypeAlias = Heading | Block
+@dataclass(frozen=True, slots=True)
+class PageStart:
+    """The start of a printed page: the next blocks are a section with the same headings and another anchor."""
+
+    anchor: str
+
+
+LessonPart: TypeAlias = Heading | Block | PageStart
 
 TITLE_LENGTH = 300  #: characters of a heading in titles and paths; its block has the full text
+
+
+def blocks_of(parts: Iterable[LessonPart]) -> Iterator[Block]:
+    """The parts as blocks, where headings start no sections: in a list, a table or a note."""
+    for part in parts:
+        if not isinstance(part, PageStart):
+            yield part.block if isinstance(part, Heading) else part
 
 
 def first_title(parts: Iterable[LessonPart]) -> str:
@@ -70,6 +84,10 @@ class _Outline:
     def add(self, part: LessonPart) -> None:
         if isinstance(part, Block):
             self._blocks.append(part)
+            return
+        if isinstance(part, PageStart):
+            self._finish()
+            self._anchor = part.anchor
             return
         anchor = self._slugger.slug(part.title, part.anchor)
         if not part.quoted:

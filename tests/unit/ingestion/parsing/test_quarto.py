@@ -48,8 +48,14 @@ def test_callouts_have_their_title_before_their_text() -> None:
         ::: {.callout-warning}
         Hot
         :::
+
+        ::: callout-caution
+        ## Cold
+        Ice
+        :::
         """
-    assert texts(text, **QMD) == ["Note: Mind the gap", "Body", "Tip: Try it", "Text", "Warning:", "Hot"]
+    expected = ["Note: Mind the gap", "Body", "Tip: Try it", "Text", "Warning:", "Hot", "Caution: Cold", "Ice"]
+    assert texts(text, **QMD) == expected
     assert paths(text, **QMD) == [()]
 
 
@@ -58,11 +64,14 @@ def test_callouts_have_their_title_before_their_text() -> None:
     [
         ("See @sec-here.", "See “This place”."),
         ("See @fig-arm and @sec-elsewhere.", "See “An arm” and the section."),
-        ("Known [@knuth84; @lamport94].", "Known ."),
+        ("Known [@knuth84; @lamport94].", "Known."),
+        ("Known \\cite{knuth84} from \\ref{sec:x} on.", "Known  from  on."),
+        ("It is `{python} x + 1` here.", "It is `x + 1` here."),
+        ("$x = 1$ {#eq-one}", "$x = 1$"),
         ("Known [see @fig-arm].", "Known (see “An arm”)."),
         ("Mail me@fig-tree.example, or use `@sec-x`", "Mail me@fig-tree.example, or use `@sec-x`"),
         ("An arm\\index{arm!robot@\\textit{robot}} moves.\\newpage", "An arm moves."),
-        ("A [word]{.smallcaps} in `code`{.python}", "A [word] in `code`"),
+        ("A [word]{.smallcaps} in `code`{.python}", "A word in `code`"),
         ("{{< pagebreak >}}Next {{< kbd Ctrl C >}}", "Next Ctrl+C"),
     ],
 )

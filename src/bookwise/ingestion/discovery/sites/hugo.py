@@ -49,7 +49,7 @@ class _Routes:
     section_patterns: Mapping[str, str] = field(default_factory=dict)
     ugly: bool | Mapping[str, Any] = False
     keeps_case: bool = False
-    prefix: str = ""  #: folder of the default language
+    prefix: str = ""  #: folder of the default language, and the path that the content is mounted at
 
     def route(self, path: str, facts: Facts) -> str:
         """The path below the base address; empty brackets of a pattern that cannot be filled raise `_UnknownRoute`."""
@@ -139,12 +139,13 @@ def is_hugo(tree: Tree, folder: str) -> bool:
 def hugo_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
     """The pages below `content` by weight. Parts of a leaf bundle are no pages."""
     config = _config(tree, folder)
-    docs = f"{profile.book.docs}/" if profile.book.docs else _content_folder(tree, folder, config)
+    content, published_path = _content_folder(tree, folder, config)
+    docs = f"{profile.book.docs}/" if profile.book.docs else content
     pages = [name for name in tree.raw_paths if name.startswith(docs) and format_of(name) in TEXTS]
     facts = {name: _facts(tree, name) for name in pages}
     parts = _bundle_parts(pages)
     published = {name: page for name, page in facts.items() if name not in parts and not page.is_draft}
-    routes = _routes(config)
+    routes = _routes(config, published_path if docs == content else "")
     labels, positions = _sections(docs, facts)
     base_url = base_address(config.text("baseurl"))
     has_address = bool(base_url or profile.book.base_url)
@@ -197,7 +198,7 @@ def _config(tree: Tree, folder: str) -> _Config:
     names = [folder + name for name in (*CONFIGS, *OLD_CONFIGS) if tree.has(folder + name)]
     main = _read_config(tree, names[0]) if names else _Config(name=folder, values={})
     values = dict(main.values)
-    for key in ("permalinks", "languages"):
+    for key in ("permalinks", "languages", "module"):
         part = next((n for e in ENDINGS if tree.has(n := f"{folder}config/_default/{key}.{e}")), "")
         if part:
             values[key] = dict(_read_config(tree, part).values)
@@ -220,18 +221,34 @@ def _parsed(text: str, ending: str) -> Any:
     return json.loads(text) if ending == "json" else plain_values(text)
 
 
-def _content_folder(tree: Tree, folder: str, config: _Config) -> str:
-    """The folder of the default language, or the folder of all content."""
+def _content_folder(tree: Tree, folder: str, config: _Config) -> tuple[str, str]:
+    """The folder of the default language, or the folder of all content; and the path below which it is published."""
     content = inner_folder(folder, config.text("contentdir") or "content")
     language = config.text("defaultcontentlanguage") or "en"
     facts = config.table("languages").get(language)
     own = {str(key).lower(): value for key, value in facts.items()} if isinstance(facts, dict) else {}
     if own_folder := one_line(own.get("contentdir")):
         content = inner_folder(folder, own_folder)
-    return content if any(name.startswith(content) for name in tree.raw_paths) else folder
+    choices = [*_content_mounts(folder, config, language), (content, "")]
+    has_pages = (choice for choice in choices if any(name.startswith(choice[0]) for name in tree.raw_paths))
+    return next(has_pages, (folder, ""))
 
 
-def _routes(config: _Config) -> _Routes:
+def _content_mounts(folder: str, config: _Config, language: str) -> list[tuple[str, str]]:
+    """The folders that `module.mounts` shows as content, with the paths below it."""
+    mounts = config.table("module").get("mounts")
+    result = []
+    for mount in mounts if isinstance(mounts, list) else []:
+        if not isinstance(mount, dict) or mount.get("lang", language) != language:
+            continue
+        source, target = (one_line(mount.get(key)).strip("/") for key in ("source", "target"))
+        if source and (target == "content" or target.startswith("content/")):
+            path = target.removeprefix("content").strip("/")
+            result.append((inner_folder(folder, source), f"{path}/" if path else ""))
+    return result
+
+
+def _routes(config: _Config, published_path: str) -> _Routes:
     patterns = config.table("permalinks")
     pages, sections = patterns.get("page"), patterns.get("section")
     by_section = {key: value for key, value in patterns.items() if isinstance(value, str)}
@@ -242,7 +259,7 @@ def _routes(config: _Config) -> _Routes:
         section_patterns=_texts(sections),
         ugly=ugly if isinstance(ugly, bool | dict) else False,
         keeps_case=config.values.get("disablepathtolower") is True,
-        prefix=f"{config.text('defaultcontentlanguage') or 'en'}/" if in_subfolder else "",
+        prefix=(f"{config.text('defaultcontentlanguage') or 'en'}/" if in_subfolder else "") + published_path,
     )
 
 

@@ -29,6 +29,7 @@ class Listed:
     leads_group: bool = False
     url: str = ""  #: address of a fetched page
     path: str = ""  #: path to read its position from; empty: its own path
+    chapter: int | None = None  #: number in its title, of a chapter of a document
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -115,3 +115,22 @@ def test_a_broken_configuration_is_ignored_with_a_warning(tmp_path: Path, text: 
     site = found(tmp_path, FILES | {"hugo.toml": text})
     assert (site.site, len(site.files)) == ("hugo", 8)
     assert "lessons have no address" in site.warnings[-1]
+
+
+@pytest.mark.parametrize(
+    ("mounts", "name", "address"),
+    [
+        ("[[module.mounts]]\nsource = 'content/en'\ntarget = 'content'", "content/en/arms/grip.md", "arms/grip/"),
+        (
+            "[[module.mounts]]\nsource = 'content/de'\ntarget = 'content'\nlang = 'de'\n"
+            "[[module.mounts]]\nsource = 'content/en'\ntarget = 'content'\nlang = 'en'",
+            "content/en/arms/grip.md",
+            "arms/grip/",
+        ),
+        ("[[module.mounts]]\nsource = 'docs'\ntarget = 'content/guide'", "docs/arms/grip.md", "guide/arms/grip/"),
+        ("[[module.mounts]]\nsource = 'none'\ntarget = 'content'", "content/arms/grip.md", "arms/grip/"),
+    ],
+)
+def test_mounted_content_has_the_addresses_of_its_mount(tmp_path: Path, mounts: str, name: str, address: str) -> None:
+    site = found(tmp_path, {"hugo.toml": f"{CONFIG}{mounts}\n", name: "Grip", "assets/a.css": ""})
+    assert urls(site) == {name: f"{SITE}{address}"}

@@ -1,0 +1,1 @@
+"""PDF and EPUB files: one file that contains many lessons."""
