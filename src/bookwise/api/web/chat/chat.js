@@ -4,7 +4,7 @@ import { Exchange, storedResult } from "./answer.js";
 import { Composer } from "./composer.js";
 import { button, make, moveWithArrows } from "./dom.js";
 import { SourcePanel } from "./panel.js";
-import { Problem, Service } from "./service.js";
+import { newSessionId, Problem, Service } from "./service.js";
 import { Store } from "./store.js";
 import { STRINGS } from "./strings.js";
 import { STYLE } from "./style.js";
@@ -110,11 +110,10 @@ class Chat {
   }
 
   async choose(id) {
-    this.stop();
-    this.panel.close();
+    this.leave();
     this.starting = this.showBook(this.books.find((book) => book.id === id)).catch((error) => this.showStartProblem(error));
     await this.starting;
-    this.composer.input.focus();
+    this.focusBox();
   }
 
   showThreads() {
@@ -128,18 +127,25 @@ class Chat {
   }
 
   async resume(id) {
-    this.stop();
-    this.panel.close();
-    this.element.classList.remove("bw-with-threads");
+    this.leave();
     this.store.setOpen(this.book, id);
     this.session = id;
     this.showThreads();
-    this.starting = this.showThread();
+    this.starting = this.showThread().catch((error) => this.showStartProblem(error));
     await this.starting;
-    this.composer.input.focus();
+    this.focusBox();
+  }
+
+  /** Ends what belongs to the shown conversation, before another one is shown. */
+  leave() {
+    this.stop();
+    this.panel.close();
+    this.threads.form = null;
+    if (this.element.classList.contains("bw-with-threads")) this.toggleThreads(false);
   }
 
   async removeThread(id) {
+    if (id === this.session) this.stop();
     try {
       await this.service.call(`session/${encodeURIComponent(id)}`, { method: "DELETE" });
     } catch (error) {
@@ -151,15 +157,15 @@ class Chat {
 
   /** Shows the open conversation as it was, or the beginning of a new one. */
   async showThread() {
-    const session = this.session;
+    const { session } = this;
     this.log.replaceChildren();
     if (!session) return this.showEmpty();
+    const reading = this.startReading();
     try {
       const thread = await this.service.json(`session/${encodeURIComponent(session)}?html=true`);
-      if (session !== this.session) return;
-      this.showMessages(thread.messages);
+      if (reading === this.reading) this.showMessages(thread.messages);
     } catch (error) {
-      if (session !== this.session) return;
+      if (reading !== this.reading) return;
       if (error.status !== 404) throw error;
       this.store.forget(session);
       this.session = null;
@@ -168,23 +174,39 @@ class Chat {
     }
   }
 
+  /** From now on, a late response for an earlier conversation is not shown. */
+  startReading() {
+    this.reading = {};
+    return this.reading;
+  }
+
+  /** Shows stored messages. An interrupted answer to a question that was asked again is left out, as it was by Retry. */
   showMessages(messages) {
-    let exchange;
+    const pairs = [];
     for (const message of messages) {
-      if (message.role === "user") {
-        exchange = new Exchange(this, message.content);
-        this.log.append(exchange.element);
-        this.composer.last = message.content;
-      } else if (message.complete === false) {
-        exchange.finish({ ...storedResult(message), outcome: "interrupted" });
-        exchange.cut(this.strings.interrupted);
-      } else exchange.finish(storedResult(message));
+      if (message.role === "user") pairs.push([message.content]);
+      else if (pairs.length) pairs.at(-1)[1] = message; // else the question is older than the messages of the response
     }
-    if (exchange) this.scrollTo(exchange);
+    const isCut = ([, answer]) => !answer || answer.complete === false;
+    const shown = pairs.filter((pair, at) => !(isCut(pair) && pairs[at + 1]?.[0] === pair[0]));
+    for (const [question, answer] of shown) this.showStored(question, answer);
+  }
+
+  showStored(question, answer) {
+    const exchange = new Exchange(this, question);
+    this.log.append(exchange.element);
+    this.composer.last = question;
+    if (answer && answer.complete !== false) exchange.finish(storedResult(answer));
+    else {
+      if (answer) exchange.show(0, answer.html || "");
+      exchange.cut(this.strings.interrupted);
+    }
+    this.scrollTo(exchange);
   }
 
   /** The beginning: what the book is, and questions to start with. */
   showEmpty() {
+    this.startReading();
     const list = make("ul", { class: "bw-starters", "aria-label": this.strings.starters });
     moveWithArrows(list, "button");
     const note = this.fixed.disclaimer && make("p", { class: "bw-note" }, this.fixed.disclaimer);
@@ -198,14 +220,23 @@ class Chat {
 
   // ---- Asking ----
 
-  /** Asks a question; what was asked before is answered first. */
+  /** Asks a question, unless one is being answered. A question that is stopped before it is sent goes back to the box. */
   async ask(text) {
     const message = text.trim();
     if (!message || this.abort) return;
-    this.abort = new AbortController();
+    const abort = new AbortController();
+    this.abort = abort;
     this.composer.setBusy(true);
-    await this.starting; // the stored messages come first
-    if (!this.book) return this.giveBack(message);
+    try {
+      await this.starting; // the stored messages come first
+      if (abort.signal.aborted || !this.book) this.composer.offer(message);
+      else await this.answer(message, abort.signal);
+    } finally {
+      if (this.abort === abort) this.stop();
+    }
+  }
+
+  async answer(message, signal) {
     this.log.querySelector(".bw-empty")?.remove();
     const exchange = new Exchange(this, message);
     this.log.append(exchange.element);
@@ -213,30 +244,33 @@ class Chat {
     this.announce(this.strings.searching);
     this.emit("ask", { question: message });
     try {
-      await this.receive(message, exchange);
+      await this.receive(exchange, signal);
     } catch (error) {
       this.fail(error, exchange);
-    } finally {
-      this.abort = null;
-      this.composer.setBusy(false);
     }
   }
 
-  async receive(message, exchange) {
-    this.session ||= crypto.randomUUID?.() || null;
-    const body = { message, html: true, book_id: this.book, ...(this.session && { session_id: this.session }), ...this.composer.chosen(), ...this.fixed.request() };
-    for await (const [name, data] of this.service.events("chat/stream", body, this.abort.signal)) {
+  async receive(exchange, signal) {
+    this.session ||= newSessionId();
+    const body = { message: exchange.question, html: true, book_id: this.book, session_id: this.session, ...this.composer.chosen(), ...this.fixed.request() };
+    for await (const [name, data] of this.service.events("chat/stream", body, signal)) {
       if (name === "tool_call") exchange.search(data.arguments.query);
+      if (name !== "error") this.keep(exchange); // the service has stored the question
       if (name === "content") exchange.more(data);
       if (name === "error") throw new Problem(data, data.status);
       if (name === "done") this.complete(data, exchange);
     }
   }
 
-  complete(result, exchange) {
-    this.session = result.session_id;
+  /** Lists the conversation, with the first event of an answer: an interrupted answer is there after a reload, too. */
+  keep(exchange) {
+    if (exchange.isKept) return;
+    exchange.isKept = true;
     this.store.touch(this.session, this.book, exchange.question);
     this.showThreads();
+  }
+
+  complete(result, exchange) {
     exchange.finish(result);
     this.announce(result.outcome === "answered" ? this.strings.ready(result.sources.length) : this.strings.refusedStatus);
     this.emit("answer", { question: exchange.question, outcome: result.outcome, answer_id: result.answer_id });
@@ -246,7 +280,7 @@ class Chat {
     if (error.name === "AbortError") return exchange.cut(this.strings.stopped);
     if (!(error instanceof Problem)) throw error;
     this.emit("error", { message: this.problemText(error), status: error.status, code: error.code });
-    if (!this.composer.text) this.composer.text = exchange.question;
+    this.composer.offer(exchange.question);
     if (error.status === 401) {
       exchange.element.remove();
       return this.askForKey();
@@ -254,19 +288,19 @@ class Chat {
     exchange.cut(this.problemText(error), { isError: true });
   }
 
-  giveBack(message) {
-    this.abort = null;
-    this.composer.setBusy(false);
-    this.composer.text = message;
-  }
-
   retry(exchange) {
+    if (this.abort) return;
     exchange.element.remove();
     if (this.composer.text.trim() === exchange.question) this.composer.text = "";
     this.ask(exchange.question);
   }
 
-  stop() { this.abort?.abort(); }
+  /** Ends the answer that is being received, if there is one. The next question can be asked at once. */
+  stop() {
+    this.abort?.abort();
+    this.abort = null;
+    this.composer.setBusy(false);
+  }
 
   openSource(source, opener) { this.panel.open(source, opener); }
 
@@ -321,14 +355,17 @@ class Chat {
 
   /** Begins a new conversation. */
   clear() {
-    this.stop();
-    this.panel.close();
-    this.element.classList.remove("bw-with-threads");
+    this.leave();
     this.session = null;
     if (this.book) this.store.setOpen(this.book, null);
     this.showThreads();
     this.showEmpty();
-    this.composer.input.focus();
+    this.focusBox();
+  }
+
+  /** The focus goes to the box, except on a phone: there the keyboard would cover the conversation. */
+  focusBox() {
+    if (matchMedia("(hover: hover)").matches) this.focus();
   }
 
   destroy() {

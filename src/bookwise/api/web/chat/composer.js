@@ -25,6 +25,11 @@ export class Composer {
     this.update();
   }
 
+  /** Puts a question back into the box, unless the reader has begun another one. */
+  offer(text) {
+    if (!this.text.trim()) this.text = text;
+  }
+
   update() {
     const length = Array.from(this.text.trim()).length;
     this.isTooLong = length > QUESTION_MAX;

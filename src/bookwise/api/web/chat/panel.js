@@ -48,6 +48,7 @@ export class SourcePanel {
       this.links.replaceChildren(...this.addresses(source, chunk.metadata));
       this.body.querySelector("mark")?.scrollIntoView({ block: "center" });
     } catch (error) {
+      if (source !== this.source) return;
       this.body.replaceChildren(make("p", { class: "bw-problem", role: "alert" }, this.chat.problemText(error)));
     }
   }
