@@ -63,5 +63,5 @@ function keyTable(keys, onRevoke) {
     [h("b", {}, key.name), h("div", { class: "soft" }, key.id, key.is_current && " (yours)")], key.role, key.books.join(", ") || "all",
     key.origins.join(", ") || "any", String(key.rate_per_minute), moment(key.created_at),
     key.revoked_at ? `revoked ${moment(key.revoked_at)}` : button("Revoke", () => onRevoke(key), { class: "danger", "aria-label": `Revoke ${key.name}` })]),
-  { empty: "There is no key yet." });
+  { empty: "There is no key yet.", cards: true });
 }

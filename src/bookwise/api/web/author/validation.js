@@ -10,7 +10,7 @@ const shown = (value) => (value === null ? "–" : percent(value));
 export async function render(root, { book, signal }) {
   const { runs } = await request("GET", "author/validations", { query: { book_id: book.id }, signal });
   if (!runs.length) {
-    root.append(note("No validation run is stored yet. Add [[questions]] to bookwise.toml and run `bookwise validate`."));
+    root.append(note("No validation run is stored yet. Add `[[questions]]` to `bookwise.toml` and run `bookwise validate`."));
     return;
   }
   root.append(trend(runs), failures(runs[0]));

@@ -8,24 +8,22 @@ import { newSessionId, Problem, Service } from "./service.js";
 import { Store } from "./store.js";
 import { STRINGS } from "./strings.js";
 import { STYLE } from "./style.js";
-import { ThreadList } from "./threads.js";
 
-/** Creates a chat inside `root`, an element or a shadow root. See docs/service/page.md for the options. */
+/** Creates a chat inside `root`, an element or a shadow root. `ThreadList` and `Filters` are the classes of parts that only the page has. */
 export function createChat(options) {
   return new Chat(options);
 }
 
 class Chat {
-  constructor({ root, home, key, book, startBook, compact = false, storage = "local", strings = {}, request = () => ({}), title, questions, disclaimer, shortcut }) {
+  constructor({ root, home, key, book, startBook, compact = false, ThreadList, Filters, storage = "local", strings = {}, request = () => ({}), title, questions, disclaimer, shortcut }) {
     this.home = new URL(home);
     this.strings = { ...STRINGS, ...strings };
     this.store = new Store(this.home.href, storage);
     this.service = new Service(this.home, key, this.store);
     this.startBook = startBook;
     this.fixed = { book, title, questions, disclaimer, request };
-    this.compact = compact;
     this.listeners = new Map();
-    this.build(compact);
+    this.build(compact, { ThreadList, Filters });
     addStyle(root);
     root.append(this.element);
     this.composer.update();
@@ -35,21 +33,24 @@ class Chat {
 
   // ---- Building ----
 
-  build(compact) {
+  build(compact, { ThreadList, Filters }) {
     const { strings } = this;
+    this.threads = ThreadList && new ThreadList(this);
+    this.filters = Filters && new Filters(strings);
     this.heading = make(compact ? "h2" : "h1", { class: "bw-title" }, this.fixed.title || strings.title);
     this.picker = make("select", { class: "bw-picker", "aria-label": strings.book, hidden: true, onchange: () => this.choose(this.picker.value) });
     this.menu = button({ name: "menu", label: strings.threads, css: "bw-quiet bw-menu", "aria-expanded": "false", onclick: () => this.toggleThreads() });
-    const fresh = button({ name: "add", text: strings.newThread, css: "bw-fresh", onclick: () => this.clear() });
-    this.head = make("header", { class: "bw-head" }, !compact && this.menu, make("div", { class: "bw-heading" }, this.heading, this.picker), fresh);
+    const name = { [compact ? "label" : "text"]: strings.newThread }; // the widget has no room for the word
+    const fresh = button({ name: "add", ...name, css: "bw-fresh", onclick: () => this.clear() });
+    this.head = make("header", { class: "bw-head" }, this.threads && this.menu, make("div", { class: "bw-heading" }, this.heading, this.picker), fresh);
     this.log = make("div", { class: "bw-log", role: "region", "aria-label": strings.conversation, tabindex: "0" });
-    this.threads = new ThreadList(this);
     this.panel = new SourcePanel(this);
-    this.composer = new Composer({ strings, store: this.store, onsend: (text) => this.ask(text), onstop: () => this.stop() });
+    this.composer = new Composer({ strings, store: this.store, filters: this.filters, onsend: (text) => this.ask(text), onstop: () => this.stop() });
     this.status = make("div", { class: "bw-hidden", role: "status" });
     const center = make("div", { class: "bw-center" }, this.log, this.composer.element);
-    this.element = make("div", { class: `bw${compact ? " bw-compact" : ""}` }, this.head,
-      make("div", { class: "bw-columns" }, !compact && this.threads.element, center, this.panel.element), this.status);
+    const columns = make("div", { class: "bw-columns" }, this.threads?.element, center, this.panel.element);
+    columns.addEventListener("click", (event) => { if (event.target === columns) this.toggleThreads(false); }); // beside the list
+    this.element = make("div", { class: `bw${compact ? " bw-compact" : ""}` }, this.head, columns, this.status);
   }
 
   addKeys(shortcut) {
@@ -104,9 +105,10 @@ class Chat {
   loadDetails(book) {
     const details = this.service.json(`books/${encodeURIComponent(book)}`).catch(() => ({}));
     this.details = details;
-    if (this.compact) return;
-    this.composer.offerFilters({});
-    details.then(({ filters }) => { if (details === this.details) this.composer.offerFilters(filters); });
+    this.filters?.offer();
+    details.then(({ filters }) => {
+      if (details === this.details) this.filters?.offer(filters, this.store.filters(book), (values) => this.store.setFilters(book, values));
+    });
   }
 
   async choose(id) {
@@ -117,7 +119,7 @@ class Chat {
   }
 
   showThreads() {
-    this.threads.show(this.store.threads(this.book), this.session);
+    this.threads?.show(this.store.threads(this.book), this.session);
   }
 
   toggleThreads(isShown = !this.element.classList.contains("bw-with-threads")) {
@@ -140,7 +142,7 @@ class Chat {
   leave() {
     this.stop();
     this.panel.close();
-    this.threads.form = null;
+    if (this.threads) this.threads.form = null;
     if (this.element.classList.contains("bw-with-threads")) this.toggleThreads(false);
   }
 
@@ -252,7 +254,7 @@ class Chat {
 
   async receive(exchange, signal) {
     this.session ||= newSessionId();
-    const body = { message: exchange.question, html: true, book_id: this.book, session_id: this.session, ...this.composer.chosen(), ...this.fixed.request() };
+    const body = { message: exchange.question, html: true, book_id: this.book, session_id: this.session, ...this.filters?.chosen(), ...this.fixed.request() };
     for await (const [name, data] of this.service.events("chat/stream", body, signal)) {
       if (name === "tool_call") exchange.search(data.arguments.query);
       if (name !== "error") this.keep(exchange); // the service has stored the question
@@ -277,7 +279,10 @@ class Chat {
   }
 
   fail(error, exchange) {
-    if (error.name === "AbortError") return exchange.cut(this.strings.stopped);
+    if (error.name === "AbortError") {
+      this.announce(this.strings.stopped);
+      return exchange.cut(this.strings.stopped);
+    }
     if (!(error instanceof Problem)) throw error;
     this.emit("error", { message: this.problemText(error), status: error.status, code: error.code });
     this.composer.offer(exchange.question);
@@ -313,7 +318,8 @@ class Chat {
   // ---- Problems and keys ----
 
   problemText(error) {
-    const known = { "connection-lost": this.strings.lost, "forbidden-origin": this.strings.forbiddenOrigin }[error.code];
+    const { strings } = this;
+    const known = { "connection-lost": this.book ? strings.lost : strings.unreachable, "forbidden-origin": strings.forbiddenOrigin }[error.code];
     return known || `${error.message} ${error.advice || ""}`.trim();
   }
 
