@@ -2,13 +2,17 @@
 
 import re
 from functools import partial
+from pathlib import Path
 
 import anyio
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from tests.browser.test_page import BREAD, FOLLOW_UP, GREENHOUSE, VALVE, ask, open_book, shown_thread
-from tests.support.served import Served
+from tests.browser.test_page import BREAD, FOLLOW_UP, GREENHOUSE, TRUE, VALVE, ask, open_book, shown_thread
+from tests.support.scripted_http import scripted
+from tests.support.scripted_model import says
+from tests.support.served import Served, served
+from tests.support.small_book import settings_for
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -170,22 +174,24 @@ async def test_a_first_answer_that_a_reload_interrupts_is_there_and_is_asked_aga
     await expect(page.locator("article mark").first).to_contain_text("below 30 percent")
 
 
-async def test_a_stopped_question_that_was_asked_again_looks_the_same_after_a_reload(page: Page, site: Served) -> None:
-    await hold_answers(page)
-    await open_book(page, site)
-    gate = Gate()
-    await page.route(STREAM, gate.hold)
-    await ask(page, VALVE)
-    await gate.wait_for(1)
-    await page.get_by_role("button", name="Stop").click()
-    await expect(page.locator("article").get_by_text("Stopped.")).to_be_visible()
-    await page.unroute(STREAM)
-    await page.locator("article").get_by_role("button", name="Retry").click()
-    await expect(page.locator(".bw-tools")).to_be_visible()
-    before = await shown_thread(page)
-    await page.reload()
-    await expect(page.locator(".bw-tools")).to_be_visible()
-    assert await shown_thread(page) == before
+async def test_a_stopped_question_can_be_asked_again_at_once_and_is_there_once_after_a_reload(
+    page: Page, tmp_path: Path, small_book: Path
+) -> None:
+    async with (
+        scripted(says(TRUE, " And more.", delay=30), says(TRUE)) as model,
+        served(settings_for(tmp_path / "data", model_url=model.url), small_book) as site,
+    ):
+        await page.goto(site.url)
+        await ask(page, VALVE)
+        await expect(page.get_by_role("button", name=VALVE, exact=True)).to_be_visible()  # in the list of conversations
+        await page.get_by_role("button", name="Stop").click()
+        await page.locator("article").get_by_role("button", name="Retry").click()
+        await expect(page.locator(".bw-tools")).to_be_visible()
+        before = await shown_thread(page)
+        assert len(before) == 1
+        await page.reload()
+        await expect(page.locator(".bw-tools")).to_be_visible()
+        assert await shown_thread(page) == before
 
 
 async def test_ratings_and_filters_are_the_same_after_a_reload(page: Page, site: Served) -> None:

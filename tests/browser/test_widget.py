@@ -312,6 +312,27 @@ async def test_a_chat_that_cannot_be_loaded_says_so_and_loads_when_it_can(tab: P
     await tab.unroute("**/widget/panel.js")
     await failed.click()
     await expect(box(tab)).to_be_focused()
+    await tab.keyboard.press("Escape")
+    await expect(button(tab)).to_be_focused()
+
+
+async def test_the_widget_moves_nothing_on_the_page_and_adds_one_name(tab: Page, site: BookSite) -> None:
+    record = """<script>
+    window.shifts = [];
+    new PerformanceObserver((list) => shifts.push(...list.getEntries().map((entry) => entry.value)))
+      .observe({ type: "layout-shift", buffered: true });
+    window.before = new Set(Object.getOwnPropertyNames(window));
+    </script>"""
+    site.put("/", head=record + "<style>body { margin: 0; display: grid; min-height: 200vh }</style>")
+    await tab.goto(SITE)
+    await button(tab).click()
+    await ask(tab, VALVE)
+    await tab.keyboard.press("Escape")
+    await expect(button(tab)).to_be_focused()
+    await tab.evaluate("new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50)))")
+    assert await tab.evaluate("shifts.reduce((sum, value) => sum + value, 0)") == 0
+    names = "Object.getOwnPropertyNames(window).filter((name) => !before.has(name) && name !== 'before')"
+    assert await tab.evaluate(names) == ["Bookwise"]
 
 
 async def test_another_site_with_a_copied_key_is_refused_and_says_why(tab: Page, site: BookSite) -> None:

@@ -239,14 +239,15 @@ class Chat {
   }
 
   async answer(message, signal) {
-    this.log.querySelector(".bw-empty")?.remove();
     const exchange = new Exchange(this, message);
+    const received = this.receive(exchange, signal); // the request is on its way while the question is shown
+    this.log.querySelector(".bw-empty")?.remove();
     this.log.append(exchange.element);
     this.scrollTo(exchange);
     this.announce(this.strings.searching);
     this.emit("ask", { question: message });
     try {
-      await this.receive(exchange, signal);
+      await received;
     } catch (error) {
       this.fail(error, exchange);
     }

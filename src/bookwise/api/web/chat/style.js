@@ -175,6 +175,7 @@ div.bw-problem { padding: .8em 1em; border: 1px solid var(--bw-bad); border-radi
 ${"" /* Narrow: the list covers the chat from the left, a passage comes from below. The widget is always narrow. */}
 @media (max-width: 62em) { ${narrow(".bw:not(.bw-compact)")} }
 ${narrow(".bw-compact")}
+.bw-compact .bw-head { padding-left: 1em; }
 .bw-compact .bw-log { padding: 1em 1em .3em; }
 .bw-compact .bw-composer { padding-inline: .8em; }
 .bw-compact .bw-empty { padding-top: 1em; }
