@@ -1,4 +1,4 @@
-"""Every state of the chat page, the widget and the author's view, for pictures. Each function brings a new tab into one."""
+"""Every state of the chat page, the widget and the author's view. Each function brings a new tab into one."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -64,7 +64,8 @@ HALF_A_STREAM = """() => {
   const fetch = window.fetch;
   window.fetch = async (url, options) => {
     if (!String(url).endsWith("/chat/stream")) return fetch(url, options);
-    const events = (await (await fetch(url, options)).text()).split("\\n\\n").filter((one) => !one.includes("event: done"));
+    const text = await (await fetch(url, options)).text();
+    const events = text.split("\\n\\n").filter((one) => !one.includes("event: done"));
     const half = events.slice(0, Math.max(3, Math.ceil(events.length / 2))).join("\\n\\n") + "\\n\\n";
     return new Response(new ReadableStream({ start(stream) {
       stream.enqueue(new TextEncoder().encode(half));
@@ -246,17 +247,22 @@ async def no_lesson(scene: Scene) -> None:
 
 TEXT = """<h1>Workspaces</h1><p id=text>A workspace is the directory in which packages are built together.</p>
 <p>Packages go into <code>src</code>, each in a directory of its own. Source the result in each new terminal.</p>"""
-PLAIN = "html { color-scheme: light dark } body { font: 17px/1.6 serif; max-width: 40em; margin: 3em auto; padding: 0 1em }"
+PLAIN = (
+    "html { color-scheme: light dark } body { font: 17px/1.6 serif; max-width: 40em; margin: 3em auto; padding: 0 1em }"
+)
 HOSTILE = """* { color: red !important; font: italic 31px/2 fantasy !important; letter-spacing: .3em !important;
   text-transform: uppercase !important; background: lime !important; border: 3px dashed red !important }
   button, dialog, textarea { display: none !important }"""
 
 
-async def site(scene: Scene, attributes: str = "", *, style: str = PLAIN, html: str = "", key: str | None = None) -> None:
+async def site(
+    scene: Scene, attributes: str = "", *, style: str = PLAIN, html: str = "", key: str | None = None
+) -> None:
     """The page of a book with the widget, at the address of the sample book."""
     source = f'src="{scene.keyed_url}/widget.js" data-key="{key or scene.reader}" data-book="{BOOK}"'
-    head = f"<meta charset=utf-8><meta name=viewport content='width=device-width'><title>A lesson</title><style>{style}</style>"
-    text = f"<!doctype html><html lang=en {html}><head>{head}<script {source} {attributes} defer></script></head><body>{TEXT}</body>"
+    meta = "<meta charset=utf-8><meta name=viewport content='width=device-width'><title>A lesson</title>"
+    head = f"{meta}<style>{style}</style><script {source} {attributes} defer></script>"
+    text = f"<!doctype html><html lang=en {html}><head>{head}</head><body>{TEXT}</body>"
     await scene.page.context.grant_permissions(["local-network-access"])
     await scene.page.route(f"{SITE}/**", lambda route: route.fulfill(body=text, content_type="text/html"))
     await scene.page.goto(f"{SITE}/")
@@ -357,7 +363,9 @@ def questions() -> list[AskedQuestion]:
     lesson = QuotedLesson(lesson_id="x", title="Workspaces and Packages", url=f"{SITE}/book/docs/workspaces")
     good = {"outcome": "answered", "reason": "", "level": "high", "lessons": (lesson,)}
     low = {**good, "level": "low"}
-    comment = "It explains Linux only. I use Windows and the paths differ, and the command sources a file that I do not have."
+    comment = (
+        "It explains Linux only. I use Windows and the paths differ, and the command sources a file that I do not have."
+    )
     return [
         *(asked(11 * n, f"How do I create workspace number {n}?", **good) for n in range(60)),
         *(asked(23 * n, f"Which lidar suits a small robot in case {n}?") for n in range(1, 24)),
@@ -457,16 +465,16 @@ async def author_empty(scene: Scene) -> None:
 
 VIEWS = ("overview", "unanswered", "low-confidence", "disliked", "lessons", "validation", "books", "keys")
 PAGE_STATES: tuple[State, ...] = (
-    empty, searching, streaming, stopped, answer, table, formula, items, citation, refusal, refusal_nearby, other_language,
-    doubt, follow_up, rating, conversations, renaming, deleting, filters, too_long, lost, busy, key, wrong_key, no_service,
-    without_site, lesson, lesson_start, lesson_end, no_lesson,
+    empty, searching, streaming, stopped, answer, table, formula, items, citation, refusal, refusal_nearby,
+    other_language, doubt, follow_up, rating, conversations, renaming, deleting, filters, too_long, lost, busy, key,
+    wrong_key, no_service, without_site, lesson, lesson_start, lesson_end, no_lesson,
 )  # fmt: skip
 WIDGET_STATES: tuple[State, ...] = (
     widget_closed, widget_open, widget_answer, widget_citation, widget_refusal, widget_hostile, widget_hostile_forced,
     widget_themed, widget_modal, widget_german, widget_selection, widget_forbidden,
 )  # fmt: skip
 AUTHOR_STATES: tuple[State, ...] = (
-    author_sign_in, *map(author_view, VIEWS), author_group, author_question, author_job, author_outcomes, author_remove,
-    author_new_key, author_empty,
+    author_sign_in, *map(author_view, VIEWS), author_group, author_question, author_job, author_outcomes,
+    author_remove, author_new_key, author_empty,
 )  # fmt: skip
 STATES = PAGE_STATES + WIDGET_STATES + AUTHOR_STATES

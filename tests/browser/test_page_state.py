@@ -1,7 +1,6 @@
 """What the chat page shows while responses are late, and after a reload."""
 
 import re
-from functools import partial
 from pathlib import Path
 
 import anyio
@@ -34,18 +33,22 @@ window.fetch = async (url, options) => {
 
 
 class Gate:
-    """Requests wait here until they are let through."""
+    """The first requests wait here until they are let through."""
 
-    def __init__(self) -> None:
+    def __init__(self, count: int = 1) -> None:
+        self.count = count
         self.waiting: list[Route] = []
+        self.is_full = anyio.Event()
 
     async def hold(self, route: Route) -> None:
+        if self.is_full.is_set():
+            return await route.continue_()
         self.waiting.append(route)
+        return self.is_full.set() if len(self.waiting) == self.count else None
 
-    async def wait_for(self, count: int) -> None:
+    async def full(self) -> None:
         with anyio.fail_after(40):
-            while len(self.waiting) < count:
-                await anyio.sleep(0.01)
+            await self.is_full.wait()
 
     async def release(self) -> None:
         for route in self.waiting:
@@ -72,10 +75,10 @@ async def ask_without_end(page: Page, question: str) -> None:
 async def test_a_conversation_that_is_opened_twice_at_once_is_shown_once(page: Page, site: Served) -> None:
     await open_book(page, site)
     await answered(page, VALVE)
-    gate = Gate()
+    gate = Gate(2)
     await page.route(SESSION, gate.hold)
     await page.get_by_role("button", name=VALVE, exact=True).dblclick()
-    await gate.wait_for(2)
+    await gate.full()
     await gate.release()
     await expect(page.locator("article mark").first).to_contain_text("below 30 percent")
     await page.wait_for_load_state("networkidle")
@@ -101,7 +104,7 @@ async def test_a_question_that_waits_for_another_book_goes_back_to_the_box(page:
     gate = Gate()
     await page.route(SESSION, gate.hold)
     await page.get_by_role("button", name=VALVE, exact=True).click()
-    await gate.wait_for(1)
+    await gate.full()
     await ask(page, FOLLOW_UP)
     await page.get_by_label("Book", exact=True).select_option(label=BREAD)
     await gate.release()
@@ -143,7 +146,7 @@ async def test_a_title_that_is_being_edited_survives_the_end_of_an_answer(page: 
     gate = Gate()
     await page.route(STREAM, gate.hold)
     await ask(page, FOLLOW_UP)
-    await gate.wait_for(1)
+    await gate.full()
     threads = page.get_by_role("navigation", name="Conversations")
     await threads.get_by_role("button", name=f"Rename: {VALVE}").click()
     await threads.get_by_label("Title").fill("Valves")
@@ -213,23 +216,14 @@ async def test_ratings_and_filters_are_the_same_after_a_reload(page: Page, site:
 async def test_a_late_failure_of_one_source_does_not_replace_another(page: Page, site: Served) -> None:
     await open_book(page, site)
     await answered(page, VALVE)
-    late: list[Route] = []
-
-    async def hold_the_first(late: list[Route], route: Route) -> None:
-        if late:
-            await route.continue_()
-        else:
-            late.append(route)
-
-    await page.route("**/context/**", partial(hold_the_first, late))
+    gate = Gate()
+    await page.route("**/context/**", gate.hold)
     await page.locator(".bw-chip").first.click()
-    with anyio.fail_after(40):
-        while not late:
-            await anyio.sleep(0.01)
+    await gate.full()
     await page.locator(".bw-source").first.click()
     panel = page.get_by_role("complementary", name="Sources")
     await expect(panel.locator("mark").first).to_be_visible()
-    await late[0].abort()
+    await gate.waiting[0].abort()
     await page.wait_for_load_state("networkidle")
     await expect(panel.locator("mark").first).to_be_visible()
     await expect(panel.get_by_role("alert")).to_have_count(0)
