@@ -120,6 +120,7 @@ bench: setup ## Ratios against the bare floor, and the quality of search and ans
 	@$(BIN)/python -m benchmarks.grounding
 	@$(BIN)/python -m benchmarks.contradictions
 	@$(BIN)/python -m benchmarks.serve
+	@$(BIN)/python -m benchmarks.page
 
 docs: setup ## Write the reference pages again from the code
 	@$(BIN)/python -m docs.reference

@@ -282,6 +282,7 @@ async def test_stop_keeps_the_text_and_hostile_text_is_shown_and_never_run(
         await expect(page.locator("article").nth(1).locator(".bw-tools")).to_be_visible()
         await ask(page, FOLLOW_UP)
         await page.get_by_role("button", name="Stop").click()
-        await expect(page.get_by_text("Stopped.")).to_be_visible()
+        await expect(page.locator("article").last.get_by_text("Stopped.")).to_be_visible()
+        await expect(page.get_by_role("status")).to_have_text("Stopped.")
     assert await page.evaluate("() => window.pwned") is None
     assert await page.locator("article script, article b, article img, article a[href^=javascript]").count() == 0
