@@ -2,6 +2,8 @@
 
 python -m docs.screenshot                            the pictures of the README
 python -m docs.screenshot --states FOLDER [NAME …]   each state, wide and narrow, light and dark; or only these states
+
+A state with a serious accessibility issue is reported, and makes the program fail.
 """
 
 import argparse
@@ -15,6 +17,7 @@ from typing import Literal
 import anyio
 import httpx2
 from playwright.async_api import Browser, ViewportSize, async_playwright
+from tests.browser.axe import accessibility_issues
 from tests.browser.conftest import BREAD_LESSONS
 from tests.support.apps import SAMPLE_BOOK, write_book
 from tests.support.serve_process import PROGRAM, environment, serving
@@ -29,14 +32,15 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 SHAPES = tuple(f"{size}-{scheme}" for size in ("wide", "narrow") for scheme in SCHEMES)
 
 
-async def photograph(browser: Browser, services: dict[str, str], state: State, target: Path) -> None:
-    """Brings a new tab into the state. The name of the picture says its size and colours."""
+async def photograph(browser: Browser, services: dict[str, str], state: State, target: Path) -> list[str]:
+    """Brings a new tab into the state; returns its accessibility issues. The name says the size and colours."""
     width = NARROW if "narrow" in target.name else WIDE
     scheme = SCHEMES["dark" in target.name]
     async with await browser.new_context(viewport=width, color_scheme=scheme, reduced_motion="reduce") as context:
         page = await context.new_page()
         await state(Scene(page=page, **services))
         await page.screenshot(path=target)
+        return [f"{target.stem}: {issue}" for issue in await accessibility_issues(page)]
 
 
 async def run_program(data: Path, *arguments: str) -> str:
@@ -63,19 +67,28 @@ async def two_services(folder: Path, *books: Path) -> AsyncIterator[dict[str, st
         yield {"url": service.url, "keyed_url": with_keys.url, **keys}
 
 
-async def main(states: Path | None, names: Sequence[str]) -> None:
+async def photograph_states(
+    browser: Browser, services: dict[str, str], folder: Path, names: Sequence[str]
+) -> list[str]:
+    issues = []
+    for state in [state for state in STATES if not names or state.__name__ in names]:
+        for shape in SHAPES:
+            issues += await photograph(browser, services, state, folder / f"{state.__name__}-{shape}.png")
+    return issues
+
+
+async def main(states: Path | None, names: Sequence[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         books = (SAMPLE_BOOK, write_book(Path(folder) / "bread", BREAD_LESSONS)) if states else (SAMPLE_BOOK,)
         async with two_services(Path(folder), *books) as services, async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             if states:
-                for state in [state for state in STATES if not names or state.__name__ in names]:
-                    for shape in SHAPES:
-                        await photograph(browser, services, state, states / f"{state.__name__}-{shape}.png")
+                issues = await photograph_states(browser, services, states, names)
             else:
-                await photograph(browser, services, citation, PICTURES / "page.png")
-                await photograph(browser, services, answer, PICTURES / "page-narrow-dark.png")
+                issues = await photograph(browser, services, citation, PICTURES / "page.png")
+                issues += await photograph(browser, services, answer, PICTURES / "page-narrow-dark.png")
             await browser.close()
+    return issues
 
 
 if __name__ == "__main__":
@@ -85,4 +98,5 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     if arguments.states:
         arguments.states.mkdir(parents=True, exist_ok=True)
-    anyio.run(main, arguments.states, arguments.names)
+    if found := anyio.run(main, arguments.states, arguments.names):
+        raise SystemExit("\n".join(found))
