@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from uuid import uuid4
 
-import anyio
 from playwright.async_api import Page, Route
 
 from bookwise.domain.journal import AskedQuestion, QuotedLesson
@@ -49,11 +48,11 @@ async def empty(scene: Scene) -> None:
 
 
 async def searching(scene: Scene) -> None:
-    async def wait(route: Route) -> None:
-        await anyio.sleep(60)
+    async def never(route: Route) -> None:
+        """The request gets no response."""
 
     await empty(scene)
-    await scene.page.route("**/chat/stream", wait)
+    await scene.page.route("**/chat/stream", never)
     await scene.page.get_by_label("Your question").fill(ANSWERED)
     await scene.page.keyboard.press("Enter")
     await scene.page.locator(".bw-progress").wait_for()

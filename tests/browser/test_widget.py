@@ -255,7 +255,7 @@ async def loaded(page: Page) -> list[str]:
 
 
 async def test_the_theme_follows_the_page_and_a_phone_shows_the_panel_alone(tab: Page, site: BookSite) -> None:
-    site.put("/", html='lang=en data-theme="dark"')
+    site.put("/", 'data-color="#8b0000"', html='lang=en data-theme="dark"')
     await tab.set_viewport_size({"width": 390, "height": 844})
     await tab.goto(SITE)
     await button(tab).wait_for()
@@ -281,6 +281,8 @@ async def test_the_theme_follows_the_page_and_a_phone_shows_the_panel_alone(tab:
     await expect(panel.get_by_role("listitem").first).to_be_visible()
     assert await panel.bounding_box() == {"x": 0, "y": 0, "width": 390, "height": 844}
     await expect(tab.locator(".bw")).to_have_attribute("data-theme", "dark")
+    await ask(tab, VALVE)
+    assert await accessibility_issues(tab) == []  # a dark accent is made lighter
     await tab.reload()
     await expect(button(tab)).to_be_visible()
     await expect(panel).to_be_hidden()

@@ -140,7 +140,8 @@
   function applyTheme() {
     const theme = THEMES[options.theme] || pageTheme() || (OS_DARK.matches ? "dark" : "light");
     for (const element of themed) element.dataset.theme = theme;
-    const accent = (theme === "dark" && options.colorDark) || options.color;
+    const lighter = options.color && `color-mix(in oklab, ${options.color}, white 50%)`; // readable on a dark page
+    const accent = theme === "dark" ? options.colorDark || lighter : options.color;
     if (accent) root.style.setProperty("--bw-accent", accent);
     if (options.radius) root.style.setProperty("--bw-radius", /^\d+$/.test(options.radius) ? `${options.radius}px` : options.radius);
   }
