@@ -3,7 +3,7 @@
 python -m docs.screenshot                            the pictures of the README
 python -m docs.screenshot --states FOLDER [NAME …]   each state, wide and narrow, light and dark; or only these states
 
-A state with a serious accessibility issue is reported, and makes the program fail.
+A state that cannot be reached or has a serious accessibility issue is reported, and makes the program fail.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from typing import Literal
 import anyio
 import httpx2
 from playwright.async_api import Browser, ViewportSize, async_playwright
+from playwright.async_api import Error as PlaywrightError
 from tests.browser.axe import accessibility_issues
 from tests.browser.conftest import BREAD_LESSONS
 from tests.support.apps import SAMPLE_BOOK, write_book
@@ -73,7 +74,10 @@ async def photograph_states(
     issues = []
     for state in [state for state in STATES if not names or state.__name__ in names]:
         for shape in SHAPES:
-            issues += await photograph(browser, services, state, folder / f"{state.__name__}-{shape}.png")
+            try:
+                issues += await photograph(browser, services, state, folder / f"{state.__name__}-{shape}.png")
+            except PlaywrightError as error:
+                issues.append(f"{state.__name__}-{shape}: {error.message}")
     return issues
 
 

@@ -1,5 +1,6 @@
 """Every state of the chat page, the widget and the author's view. Each function brings a new tab into one."""
 
+import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -397,11 +398,11 @@ async def fill_journal(app: App) -> None:
 
 
 async def author(scene: Scene, view: str = "overview", book: str = BOOK) -> None:
+    scope = json.dumps({"bookId": book, "days": 30})
+    await scene.page.add_init_script(f"sessionStorage.setItem('bookwise:author:scope', {json.dumps(scope)})")
     await scene.page.goto(f"{scene.keyed_url}/author#{view}")
     await scene.page.get_by_label("Admin key").fill(scene.admin)
     await scene.page.keyboard.press("Enter")
-    await scene.page.locator(".view:not([aria-busy])").wait_for()
-    await scene.page.locator(".scope select").first.select_option(book)
     await scene.page.locator(".view:not([aria-busy])").wait_for()
 
 
