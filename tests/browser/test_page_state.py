@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SALT = "How much salt goes into the dough?"
 SESSION, STREAM = re.compile(r"/session/"), "**/chat/stream"
-#: Streams end before their last event, and stay open until they are aborted.
+#: Streams stop before their last event, until they are aborted or `endAnswer` is called.
 WITHOUT_AN_END = """
 const original = window.fetch;
 window.fetch = async (url, options) => {
@@ -25,7 +25,9 @@ window.fetch = async (url, options) => {
   if (!window.holdsAnswers || !String(url).endsWith("/chat/stream")) return response;
   const text = await response.text();
   return new Response(new ReadableStream({ start(stream) {
-    stream.enqueue(new TextEncoder().encode(text.slice(0, text.indexOf("event: done"))));
+    const [begin, end] = text.split("event: done");
+    stream.enqueue(new TextEncoder().encode(begin));
+    window.endAnswer = () => stream.enqueue(new TextEncoder().encode(`event: done${end}`));
     options.signal.addEventListener("abort", () => stream.error(options.signal.reason));
   } }));
 };
@@ -124,6 +126,19 @@ async def test_an_answer_that_is_left_appears_nowhere_else_and_is_interrupted_at
     await expect(page.locator(".bw-exchange")).to_have_count(1)
     await page.get_by_label("Book", exact=True).select_option(label=GREENHOUSE)
     await expect(page.locator(".bw-question")).to_have_text([VALVE])
+
+
+async def test_a_source_that_is_wanted_too_early_opens_with_the_end_of_the_answer(page: Page, site: Served) -> None:
+    await hold_answers(page)
+    await open_book(page, site)
+    await ask_without_end(page, VALVE)
+    await page.locator(".bw-chip").first.click()
+    panel = page.get_by_role("complementary", name="Sources")
+    await expect(panel).to_be_hidden()
+    await page.evaluate("endAnswer()")
+    await expect(panel.locator("mark").first).to_contain_text("below 30 percent")
+    await page.keyboard.press("Escape")
+    await expect(page.locator(".bw-chip").first).to_be_focused()
 
 
 async def test_an_open_conversation_is_deleted_while_it_is_answered(page: Page, site: Served) -> None:

@@ -184,7 +184,9 @@ async def test_attributes_and_calls_reach_the_chat_and_events_reach_the_page(tab
     await expect(opener).to_be_focused()
     await tab.get_by_role("button", name="Valve?").click()
     await expect(panel.locator("article mark").first).to_contain_text("below 30 percent")
+    await expect(panel.get_by_role("button", name="Hilfreich", exact=True)).to_be_visible()  # the answer is complete
     await panel.get_by_role("button", name="Quelle 1").first.click()
+    await expect(panel.locator(".bw-panel mark").first).to_be_visible()
     await tab.keyboard.press("Escape")
     await panel.get_by_role("button", name="Hilfreich", exact=True).click()
     await tab.wait_for_function("seen.at(-1)[0] === 'feedback'")

@@ -88,6 +88,7 @@ export class Exchange {
 
   follow(number, opener) {
     const source = this.sources.find((one) => String(one.number) === String(number));
+    this.wanted = source ? null : String(number); // sources come with the end of an answer: then it opens
     if (!source) return;
     if (this.kind === "ambiguous") this.chat.ask(`${this.question} (${placeTitle(source)})`);
     else this.chat.openSource({ ...source, highlights: this.highlights() }, opener);
@@ -111,6 +112,8 @@ export class Exchange {
     this.answer.removeAttribute("aria-busy");
     this.answer.classList.add(`bw-${this.kind}`);
     this.footer.replaceChildren(...this.footerParts(result).filter(Boolean));
+    const chip = this.wanted && [...this.body.querySelectorAll(".bw-chip")].find((one) => one.textContent === this.wanted);
+    if (chip) chip.click();
   }
 
   footerParts(result) {
