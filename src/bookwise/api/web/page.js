@@ -13,5 +13,5 @@ globalThis.bookwiseChat = chat;
 
 const question = parameters.get("q");
 if (parameters.size) history.replaceState(null, "", location.pathname); // a reload must not ask again
-if (question) chat.ask(question);
+if (question) chat.askLinked(question);
 else if (matchMedia("(hover: hover)").matches) chat.focus(); // on a phone, the keyboard would cover the page

@@ -231,6 +231,7 @@ class Chat {
     this.composer.setBusy(true);
     try {
       await this.starting; // the stored messages come first
+      if (this.filters && Object.keys(this.store.filters(this.book)).length) await this.details; // until they are shown
       if (abort.signal.aborted || !this.book) this.composer.offer(message);
       else await this.answer(message, abort.signal);
     } finally {
@@ -355,6 +356,12 @@ class Chat {
   }
 
   // ---- For the page and the widget ----
+
+  /** Asks the question of a link, in the whole book. */
+  askLinked(question) {
+    this.store.setFilters("", {});
+    return this.ask(question);
+  }
 
   setDraft(text) { this.composer.text = text; }
 

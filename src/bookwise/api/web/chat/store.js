@@ -53,12 +53,13 @@ export class Store {
   /** The filters of a book that the reader has set in this tab. */
   filters(book) {
     try {
-      return JSON.parse(this.tab.getItem(`${this.prefix}:filters:${book}`)) || {};
+      return JSON.parse(this.tab.getItem(`${this.prefix}:filters`))?.[book] || {};
     } catch {
       return {};
     }
   }
-  setFilters(book, values) { this.tab.setItem(`${this.prefix}:filters:${book}`, JSON.stringify(values)); }
+  /** Keeps the filters of the book that the reader uses; those of other books are forgotten. */
+  setFilters(book, values) { this.tab.setItem(`${this.prefix}:filters`, JSON.stringify({ [book]: values })); }
 
   /** How the reader rated an answer: "up", "down" or undefined. */
   rating(answer) { return Object.fromEntries(this.read("ratings", []))[answer]; }
