@@ -250,7 +250,7 @@ TEXT = """<h1>Workspaces</h1><p id=text>A workspace is the directory in which pa
 PLAIN = (
     "html { color-scheme: light dark } body { font: 17px/1.6 serif; max-width: 40em; margin: 3em auto; padding: 0 1em }"
 )
-HOSTILE = """* { color: red !important; font: italic 31px/2 fantasy !important; letter-spacing: .3em !important;
+HOSTILE = """* { color: #700 !important; font: italic 31px/2 fantasy !important; letter-spacing: .3em !important;
   text-transform: uppercase !important; background: lime !important; border: 3px dashed red !important }
   button, dialog, textarea { display: none !important }"""
 
@@ -423,7 +423,7 @@ async def author_sign_in(scene: Scene) -> None:
 
 async def author_question(scene: Scene) -> None:
     await author(scene, "unanswered")
-    await scene.page.locator("summary", has_text="other questions").click()
+    await scene.page.locator(".group", has_text=REFUSED).locator("summary").first.click()
     await scene.page.locator(".questions summary", has_text=REFUSED).first.click()
     await scene.page.locator(".detail pre").wait_for()
 
