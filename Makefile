@@ -16,7 +16,7 @@ PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dist demo test live check lint types style browser pooler serve scale trust bench docs site lock clean
+.PHONY: help setup dist demo test live check lint types style browser pooler recipes screenshots serve scale trust bench docs site lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,6 +87,16 @@ live: setup ## The index on a real Qdrant server: make live QDRANT_URL=http://lo
 	@env -u QDRANT_URL -u QDRANT_API_KEY BOOKWISE_TEST_QDRANT_URL="$(QDRANT_URL)" \
 		BOOKWISE_TEST_QDRANT_API_KEY="$(QDRANT_API_KEY)" $(BIN)/pytest -n 2 -m live -rs tests
 
+# mdBook comes from cargo and Docusaurus from npm: minutes to install, so `make test` leaves their sites out without them.
+recipes: setup browser ## The widget on sites built with MkDocs, mdBook and Docusaurus (needs cargo and npm; minutes)
+	@test -x .tools/mdbook/bin/mdbook || cargo install --quiet --root .tools/mdbook mdbook
+	@mkdir -p .tools/docusaurus && cp examples/widget/docusaurus/package.json .tools/docusaurus/
+	@cd .tools/docusaurus && npm install --silent --no-audit --no-fund
+	@$(BIN)/pytest -rs tests/browser/test_widget_recipes.py
+
+screenshots: setup browser ## A picture of each state of the page, the widget and the author's view, into .tools/screenshots
+	@$(BIN)/python -m docs.screenshot --states .tools/screenshots
+
 serve: setup ## Serve the sample book over HTTP on this machine
 	@$(BIN)/bookwise ingest examples/physical-ai
 	@$(BIN)/bookwise serve
@@ -110,6 +120,7 @@ bench: setup ## Ratios against the bare floor, and the quality of search and ans
 	@$(BIN)/python -m benchmarks.grounding
 	@$(BIN)/python -m benchmarks.contradictions
 	@$(BIN)/python -m benchmarks.serve
+	@$(BIN)/python -m benchmarks.page
 
 docs: setup ## Write the reference pages again from the code
 	@$(BIN)/python -m docs.reference

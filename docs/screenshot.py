@@ -1,174 +1,106 @@
-"""The sample book, served and asked → pictures of the chat page.
+"""The sample book, served and asked → pictures of the chat page, the widget and the author's view.
 
-python -m docs.screenshot                    the pictures of the README
-python -m docs.screenshot --states FOLDER    each state, wide and narrow, light and dark
+python -m docs.screenshot                            the pictures of the README
+python -m docs.screenshot --states FOLDER [NAME …]   each state, wide and narrow, light and dark; or only these states
+
+A state that cannot be reached or has a serious accessibility issue is reported, and makes the program fail.
 """
 
 import argparse
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Literal
 
 import anyio
-from playwright.async_api import Browser, Page, Route, ViewportSize, async_playwright
-from tests.support.apps import SAMPLE_BOOK
+import httpx2
+from playwright.async_api import Browser, ViewportSize, async_playwright
+from playwright.async_api import Error as PlaywrightError
+from tests.browser.axe import accessibility_issues
+from tests.browser.conftest import BREAD_LESSONS
+from tests.support.apps import SAMPLE_BOOK, write_book
 from tests.support.serve_process import PROGRAM, environment, serving
 
+from bookwise.settings import Settings
+from bookwise.wiring import open_app
+from docs.states import REFUSED, SITE, STATES, Scene, State, answer, citation, fill_journal
+
 PICTURES = Path(__file__).parent / "images"
-ANSWERED, REFUSED = "How do I create a workspace?", "How do I bake bread?"  #: those of the transcript in the README
 WIDE, NARROW = ViewportSize(width=1280, height=860), ViewportSize(width=390, height=844)
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
+SHAPES = tuple(f"{size}-{scheme}" for size in ("wide", "narrow") for scheme in SCHEMES)
 
 
-async def ask(page: Page, question: str) -> None:
-    """Asks, and waits until the answer can be rated: then it is complete."""
-    count = await page.locator(".bw-tools").count()
-    await page.get_by_label("Your question").fill(question)
-    await page.keyboard.press("Enter")
-    await page.locator(".bw-tools").nth(count).wait_for()
-
-
-async def empty(page: Page) -> None:
-    await page.locator(".bw-starters button").first.wait_for()
-
-
-async def answer(page: Page) -> None:
-    await ask(page, ANSWERED)
-
-
-async def table(page: Page) -> None:
-    await ask(page, "What is the difference between a topic and a service?")
-
-
-async def citation(page: Page) -> None:
-    await ask(page, ANSWERED)
-    await page.locator(".bw-chip").first.click()
-    await page.locator(".bw-panel mark").first.wait_for()
-
-
-async def refusal(page: Page) -> None:
-    await ask(page, REFUSED)
-    await ask(page, "Wie erstelle ich einen Arbeitsbereich und warum?")
-
-
-async def doubt(page: Page) -> None:
-    await ask(page, "Which battery lasts longest in a walking robot?")
-
-
-async def rating(page: Page) -> None:
-    await ask(page, ANSWERED)
-    await page.get_by_role("button", name="Not helpful").click()
-    await page.locator(".bw-reasons").scroll_into_view_if_needed()
-
-
-async def conversations(page: Page) -> None:
-    await ask(page, ANSWERED)
-    await page.get_by_role("button", name="New", exact=True).click()
-    await ask(page, "What is a node?")
-    if await page.locator(".bw-menu").is_visible():
-        await page.locator(".bw-menu").click()
-
-
-async def too_long(page: Page) -> None:
-    await page.get_by_label("Your question").fill("Why does my robot fall over? " * 40)
-
-
-async def lost(page: Page) -> None:
-    await page.locator(".bw-starters button").first.wait_for()
-    await page.context.set_offline(True)
-    await page.get_by_label("Your question").fill(ANSWERED)
-    await page.keyboard.press("Enter")
-    await page.get_by_role("alert").wait_for()
-
-
-async def searching(page: Page) -> None:
-    async def wait(route: Route) -> None:
-        await anyio.sleep(60)
-
-    await page.route("**/chat/stream", wait)
-    await page.get_by_label("Your question").fill(ANSWERED)
-    await page.keyboard.press("Enter")
-    await page.locator(".bw-progress").wait_for()
-
-
-async def key(page: Page) -> None:
-    async def refuse(route: Route) -> None:
-        await route.fulfill(status=401, json={"detail": "No key.", "status": 401})
-
-    await page.route("**/books", refuse)
-    await page.reload()
-    await page.get_by_label("API key").wait_for()
-
-
-async def wrong_key(page: Page) -> None:
-    await key(page)
-    await page.get_by_label("API key").fill("bw_wrong")
-    await page.keyboard.press("Enter")
-    await page.get_by_role("alert").wait_for()
-
-
-async def lesson(page: Page) -> None:
-    await citation(page)
-    await page.goto(str(await page.locator(".bw-panel-links a").last.get_attribute("href")))
-    await page.locator("mark").first.wait_for()
-
-
-STATES: tuple[Callable[[Page], Awaitable[None]], ...] = (
-    empty,
-    searching,
-    answer,
-    table,
-    citation,
-    refusal,
-    doubt,
-    rating,
-    conversations,
-    too_long,
-    lost,
-    key,
-    wrong_key,
-    lesson,
-)
-
-
-async def photograph(browser: Browser, url: str, state: Callable[[Page], Awaitable[None]], target: Path) -> None:
-    """Brings a new page into the state. The name of the picture says its size and colours."""
+async def photograph(browser: Browser, services: dict[str, str], state: State, target: Path) -> list[str]:
+    """Brings a new tab into the state; returns its accessibility issues. The name says the size and colours."""
     width = NARROW if "narrow" in target.name else WIDE
     scheme = SCHEMES["dark" in target.name]
     async with await browser.new_context(viewport=width, color_scheme=scheme, reduced_motion="reduce") as context:
         page = await context.new_page()
-        await page.goto(url)
-        await state(page)
+        await state(Scene(page=page, **services))
         await page.screenshot(path=target)
+        return [f"{target.stem}: {issue}" for issue in await accessibility_issues(page)]
 
 
-async def photograph_states(browser: Browser, url: str, folder: Path) -> None:
-    for state in STATES:
-        for size in ("wide", "narrow"):
-            for scheme in SCHEMES:
-                await photograph(browser, url, state, folder / f"{state.__name__}-{size}-{scheme}.png")
+async def run_program(data: Path, *arguments: str) -> str:
+    return (await anyio.run_process([PROGRAM, *arguments], env=environment(data))).stdout.decode()
 
 
-async def main(states: Path | None) -> None:
+@asynccontextmanager
+async def two_services(folder: Path, *books: Path) -> AsyncIterator[dict[str, str]]:
+    """The books: for anyone, and with keys and a month of questions."""
+    data, keyed = folder / "data", folder / "keyed"
+    for book in books:
+        await run_program(data, "ingest", str(book))
+    shutil.copytree(data, keyed)
+    async with open_app(Settings(data_dir=keyed)) as app:
+        await fill_journal(app)
+    admin = await run_program(keyed, "keys", "create", "author", "--role", "admin", "--rate", "10000")
+    reader = await run_program(keyed, "keys", "create", "book site", "--origin", SITE, "--rate", "10000")
+    keys = {"admin": admin.split()[-1], "reader": reader.split()[-1]}
+    async with serving(data) as service, serving(keyed) as with_keys:
+        headers = {"Authorization": f"Bearer {keys['admin']}"}
+        async with httpx2.AsyncClient(base_url=with_keys.url, headers=headers, timeout=60) as client:
+            body = {"message": REFUSED, "book_id": "physical-ai-robotics"}
+            (await client.post("/chat/run", json=body)).raise_for_status()
+        yield {"url": service.url, "keyed_url": with_keys.url, **keys}
+
+
+async def photograph_states(
+    browser: Browser, services: dict[str, str], folder: Path, names: Sequence[str]
+) -> list[str]:
+    issues = []
+    for state in [state for state in STATES if not names or state.__name__ in names]:
+        for shape in SHAPES:
+            try:
+                issues += await photograph(browser, services, state, folder / f"{state.__name__}-{shape}.png")
+            except PlaywrightError as error:
+                issues.append(f"{state.__name__}-{shape}: {error.message}")
+    return issues
+
+
+async def main(states: Path | None, names: Sequence[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
-        data = Path(folder) / "data"
-        await anyio.run_process([PROGRAM, "ingest", str(SAMPLE_BOOK)], env=environment(data))
-        async with serving(data) as service, async_playwright() as playwright:
+        books = (SAMPLE_BOOK, write_book(Path(folder) / "bread", BREAD_LESSONS)) if states else (SAMPLE_BOOK,)
+        async with two_services(Path(folder), *books) as services, async_playwright() as playwright:
             browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
             if states:
-                await photograph_states(browser, service.url, states)
+                issues = await photograph_states(browser, services, states, names)
             else:
-                await photograph(browser, service.url, citation, PICTURES / "page.png")
-                await photograph(browser, service.url, answer, PICTURES / "page-narrow-dark.png")
+                issues = await photograph(browser, services, citation, PICTURES / "page.png")
+                issues += await photograph(browser, services, answer, PICTURES / "page-narrow-dark.png")
             await browser.close()
+    return issues
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--states", type=Path, default=None, help="folder for pictures of every state")
-    folder = parser.parse_args().states
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-    anyio.run(main, folder)
+    parser.add_argument("names", nargs="*", help="names of states, for example citation")
+    arguments = parser.parse_args()
+    if arguments.states:
+        arguments.states.mkdir(parents=True, exist_ok=True)
+    if found := anyio.run(main, arguments.states, arguments.names):
+        raise SystemExit("\n".join(found))

@@ -47,6 +47,17 @@ async def test_nothing_but_the_services_own_script_can_run_in_a_page(locked: Ope
     assert not re.search(r"<script>|\son\w+=|style=|<style", page.text)
 
 
+async def test_a_browser_that_opens_a_lesson_gets_its_page_and_a_program_its_data(locked: Opened) -> None:
+    lesson = "/lesson/0f4c1c59-7f0a-5d7e-9a51-6f2b8c3d4e5f"
+    accepts = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
+    opened = await locked.client.get(lesson, params={"book_id": "book", "quote": "a & b"}, headers=accepts)
+    assert opened.status_code == 303
+    assert opened.headers["location"] == f"../read/{lesson.removeprefix('/lesson/')}?book=book&quote=a+%26+b"
+    assert opened.headers["vary"] == "Accept"
+    for accept in ("*/*", "application/json"):
+        assert (await locked.client.get(lesson, headers={"Accept": accept})).status_code == 401
+
+
 @pytest.mark.parametrize("name", [name for name in MODULES if name != "chat/html.js"])
 def test_one_module_makes_html_of_a_text_and_none_runs_one(name: str) -> None:
     script = (WEB / name).read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ from uuid import uuid4
 import anyio
 import httpx2
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from bookwise.domain.journal import AskedQuestion, QuotedLesson
 from bookwise.domain.validation_runs import FailedQuestion, KindCount, ValidationRun
@@ -141,6 +141,66 @@ async def test_a_question_is_read_copied_marked_as_fixed_and_stays_fixed_after_a
     await expect(page.get_by_text(WORLD_CUP)).to_be_visible()
     await page.get_by_role("button", name=f"Open again: {WORLD_CUP}").click()
     await expect(page.get_by_role("button", name="Fixed (0)")).to_be_visible()
+
+
+async def test_a_late_list_of_questions_does_not_replace_the_one_that_is_open(page: Page, author: Author) -> None:
+    late: list[Route] = []
+
+    async def hold(route: Route) -> None:
+        late.append(route)
+
+    await author.sign_in(page, "unanswered")
+    await page.route("**/author/questions?*status=fixed*", hold)
+    await page.get_by_role("button", name="Fixed (0)").click()
+    await page.get_by_role("button", name="Ignored (0)").click()
+    ignored = page.get_by_role("button", name="Ignored (0)")
+    await expect(ignored).to_have_attribute("aria-pressed", "true")
+    async with page.expect_response("**/author/questions?*status=fixed*") as response:
+        await late[0].continue_()
+    await (await response.value).finished()
+    await page.wait_for_load_state("networkidle")
+    await expect(ignored).to_have_attribute("aria-pressed", "true")
+
+
+async def test_jobs_are_shown_again_after_a_lost_connection_and_the_focus_stays(page: Page, author: Author) -> None:
+    await page.clock.install()
+    await author.sign_in(page, "books")
+    jobs = page.get_by_role("table", name="Ingestion jobs").get_by_role("row")
+    await expect(jobs).to_have_count(2)
+    await page.get_by_role("button", name="Lessons of job 1").focus()
+    await page.route("**/ingestion/jobs", lambda route: route.abort())
+    await page.clock.run_for(16_000)
+    await expect(page.get_by_role("alert")).to_contain_text("The service is not reachable.")
+    await page.unroute("**/ingestion/jobs")
+    headers = {"Authorization": f"Bearer {author.admin}"}
+    async with httpx2.AsyncClient(base_url=author.site.url, headers=headers, timeout=60) as client:
+        (await client.post("/ingestion/trigger", json={"book_id": BOOK, "mode": "full"})).raise_for_status()
+    await page.clock.run_for(16_000)
+    await expect(jobs).to_have_count(3)
+    await expect(page.get_by_role("alert")).to_have_count(0)
+    await expect(page.get_by_role("button", name="Lessons of job 1")).to_be_focused()
+
+
+async def test_the_chosen_book_and_period_stay_after_a_reload_and_no_questions_are_no_rate(
+    page: Page, author: Author
+) -> None:
+    await author.sign_in(page)
+    await page.get_by_label("Period").select_option("7 days")
+    await expect(page.get_by_role("heading", name="Refusals and uncertain answers per day")).to_be_visible()
+    await page.reload()
+    await expect(page.get_by_label("Period")).to_have_value("7")
+    await expect(page.get_by_role("heading", name="Refusals and uncertain answers per day")).to_be_visible()
+    empty = {"asked": 0, "answered": 0, "refused": 0, "low_confidence": 0, "refusal_rate": 0, "uncertain_rate": 0}
+
+    async def without_questions(route: Route) -> None:
+        response = await route.fetch()
+        body = await response.json()
+        await route.fulfill(response=response, json={**body, "totals": {**body["totals"], **empty}, "by_day": []})
+
+    await page.route("**/insights?*", without_questions)
+    await page.reload()
+    await expect(page.get_by_text("No reader has asked a question in this period.")).to_be_visible()
+    await expect(page.locator(".tiles b")).to_have_text(["0", "–", "–", "–"])
 
 
 async def test_the_export_has_every_question_and_no_formula(page: Page, author: Author) -> None:

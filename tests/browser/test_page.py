@@ -112,7 +112,7 @@ async def test_a_refusal_says_what_the_book_covers_and_another_language_is_named
     await open_book(page, site)
     await ask(page, "Who won the football world cup of 1998?")
     await expect(page.locator("article")).to_contain_text("I couldn't find that information in the book.")
-    await expect(page.get_by_text("Not in this book")).to_be_visible()
+    await expect(page.get_by_text("No answer found in this book")).to_be_visible()
     await expect(page.get_by_role("list", name="Sources")).to_have_count(0)
     await ask(page, "Wann öffnet sich das Ventil der Bewässerung und warum?")
     await expect(page.locator("article").nth(1).locator(".bw-text")).to_have_text("I can only answer in English.")
@@ -180,7 +180,7 @@ async def test_books_without_a_site_on_a_phone_keep_their_threads_and_open_lesso
     await expect(page.get_by_role("heading", name="The dough", level=1)).to_be_visible()
     await expect(page.locator("mark").first).to_contain_text("Ten grams of salt")
     assert await accessibility_issues(page) == []
-    await page.get_by_role("link", name="→ Baking").click()
+    await page.get_by_role("link", name="Baking →").click()
     await expect(page.get_by_role("heading", name="Baking", level=1)).to_be_visible()
     await expect(page.get_by_role("link", name="← The dough")).to_be_visible()
     await context.close()
@@ -282,6 +282,7 @@ async def test_stop_keeps_the_text_and_hostile_text_is_shown_and_never_run(
         await expect(page.locator("article").nth(1).locator(".bw-tools")).to_be_visible()
         await ask(page, FOLLOW_UP)
         await page.get_by_role("button", name="Stop").click()
-        await expect(page.get_by_text("Stopped.")).to_be_visible()
+        await expect(page.locator("article").last.get_by_text("Stopped.")).to_be_visible()
+        await expect(page.get_by_role("status")).to_have_text("Stopped.")
     assert await page.evaluate("() => window.pwned") is None
     assert await page.locator("article script, article b, article img, article a[href^=javascript]").count() == 0

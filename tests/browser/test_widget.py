@@ -184,7 +184,9 @@ async def test_attributes_and_calls_reach_the_chat_and_events_reach_the_page(tab
     await expect(opener).to_be_focused()
     await tab.get_by_role("button", name="Valve?").click()
     await expect(panel.locator("article mark").first).to_contain_text("below 30 percent")
+    await expect(panel.get_by_role("button", name="Hilfreich", exact=True)).to_be_visible()  # the answer is complete
     await panel.get_by_role("button", name="Quelle 1").first.click()
+    await expect(panel.locator(".bw-panel mark").first).to_be_visible()
     await tab.keyboard.press("Escape")
     await panel.get_by_role("button", name="Hilfreich", exact=True).click()
     await tab.wait_for_function("seen.at(-1)[0] === 'feedback'")
@@ -255,7 +257,7 @@ async def loaded(page: Page) -> list[str]:
 
 
 async def test_the_theme_follows_the_page_and_a_phone_shows_the_panel_alone(tab: Page, site: BookSite) -> None:
-    site.put("/", html='lang=en data-theme="dark"')
+    site.put("/", 'data-color="#8b0000"', html='lang=en data-theme="dark"')
     await tab.set_viewport_size({"width": 390, "height": 844})
     await tab.goto(SITE)
     await button(tab).wait_for()
@@ -281,6 +283,8 @@ async def test_the_theme_follows_the_page_and_a_phone_shows_the_panel_alone(tab:
     await expect(panel.get_by_role("listitem").first).to_be_visible()
     assert await panel.bounding_box() == {"x": 0, "y": 0, "width": 390, "height": 844}
     await expect(tab.locator(".bw")).to_have_attribute("data-theme", "dark")
+    await ask(tab, VALVE)
+    assert await accessibility_issues(tab) == []  # a dark accent is made lighter
     await tab.reload()
     await expect(button(tab)).to_be_visible()
     await expect(panel).to_be_hidden()
@@ -312,6 +316,27 @@ async def test_a_chat_that_cannot_be_loaded_says_so_and_loads_when_it_can(tab: P
     await tab.unroute("**/widget/panel.js")
     await failed.click()
     await expect(box(tab)).to_be_focused()
+    await tab.keyboard.press("Escape")
+    await expect(button(tab)).to_be_focused()
+
+
+async def test_the_widget_moves_nothing_on_the_page_and_adds_one_name(tab: Page, site: BookSite) -> None:
+    record = """<script>
+    window.shifts = [];
+    new PerformanceObserver((list) => shifts.push(...list.getEntries().map((entry) => entry.value)))
+      .observe({ type: "layout-shift", buffered: true });
+    window.before = new Set(Object.getOwnPropertyNames(window));
+    </script>"""
+    site.put("/", head=record + "<style>body { margin: 0; display: grid; min-height: 200vh }</style>")
+    await tab.goto(SITE)
+    await button(tab).click()
+    await ask(tab, VALVE)
+    await tab.keyboard.press("Escape")
+    await expect(button(tab)).to_be_focused()
+    await tab.evaluate("new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 50)))")
+    assert await tab.evaluate("shifts.reduce((sum, value) => sum + value, 0)") == 0
+    names = "Object.getOwnPropertyNames(window).filter((name) => !before.has(name) && name !== 'before')"
+    assert await tab.evaluate(names) == ["Bookwise"]
 
 
 async def test_another_site_with_a_copied_key_is_refused_and_says_why(tab: Page, site: BookSite) -> None:

@@ -118,6 +118,7 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
 
 
 def _add_routes(app: FastAPI) -> None:
+    app.include_router(page.browser_router)  # before /lesson/{id}
     app.include_router(author.csv_router)  # before /author/questions/{id}
     for module in (chat, sessions, feedback, author, search, books, openai, ingestion, keys):
         app.include_router(module.router, dependencies=[Limited], responses=problems.RESPONSES)

@@ -1,6 +1,6 @@
 """A book → what helps a reader to begin: starter questions, and the values that questions can be limited to."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -16,7 +16,14 @@ from bookwise.wiring import App
 T = TypeVar("T")
 
 STARTERS = 4  #: questions shown
+STARTERS_MIN = 3  #: questions of a selection that is preferred
 STARTER_MAX = 75  #: characters; a longer question is hard to read at a glance
+#: Titles that name a part of any book, not a subject.
+GENERAL_TITLES = frozenset(
+    """about|acknowledgements|acknowledgments|appendix|bibliography|changelog|conclusion|contents|contributing
+    contributors|credits|foreword|glossary|home|index|introduction|license|overview|preface|readme|references
+    release notes|summary|table of contents|welcome""".replace("\n    ", "|").split("|")
+)
 LESSONS_READ = 60  #: for the audience of a book; reading every lesson of a large book would take seconds
 
 
@@ -63,16 +70,30 @@ def _own_questions(book: Book) -> tuple[str, ...]:
     for question in questions:
         if question.kind == "answerable" and len(question.text) <= STARTER_MAX:
             by_lesson.setdefault(question.lesson, question.text)
-    return tuple(spread(list(by_lesson.values()), STARTERS))
+    return tuple(spread(preferred(list(by_lesson.values()), _is_sentence), STARTERS))
+
+
+def _is_sentence(question: str) -> bool:
+    return question[:1].isupper() and question.endswith("?")
 
 
 def _title_questions(records: Sequence[LessonRecord]) -> tuple[str, ...]:
-    titles = [record.title for record in records if len(record.title) <= STARTER_MAX // 2 + 10]
-    return tuple(_question_about(title) for title in spread(list(dict.fromkeys(titles)), STARTERS))
+    titles = dict.fromkeys(record.title for record in records if len(record.title) <= STARTER_MAX // 2 + 10)
+    return tuple(_question_about(title) for title in spread(preferred(list(titles), _is_subject), STARTERS))
+
+
+def _is_subject(title: str) -> bool:
+    return title.strip().casefold() not in GENERAL_TITLES
 
 
 def _question_about(title: str) -> str:
     return title if title.endswith("?") else f"What does the book say about {title}?"
+
+
+def preferred(items: Sequence[T], is_preferred: Callable[[T], bool]) -> Sequence[T]:
+    """The preferred items if they are enough, else all."""
+    found = [item for item in items if is_preferred(item)]
+    return found if len(found) >= STARTERS_MIN else items
 
 
 def spread(items: Sequence[T], count: int) -> Sequence[T]:

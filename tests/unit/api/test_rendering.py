@@ -98,3 +98,10 @@ def test_headings_are_below_those_of_the_page() -> None:
 
 def test_very_long_text_is_shown_without_formatting() -> None:
     assert render("*a*" * MARKDOWN_MAX).startswith("<p>*a*")
+
+
+def test_names_that_the_converter_does_not_know_are_shown_without_a_backslash() -> None:
+    html = render(r"$$T = \arg\min_T f(T) \label{eq:pose}$$", [], cited=False)
+    assert "<mo>arg</mo>" in html
+    assert "\\" not in html
+    assert "pose" not in html

@@ -28,13 +28,13 @@ class StreamRenderer:
 
     def add(self, delta: str, highlights: Sequence[Highlight] = ()) -> HtmlDelta:
         """Returns the change that shows the delta too."""
+        self._finish_blocks()
         self._highlights += [highlight.moved(len(self._rest)) for highlight in highlights]
         self._rest += delta
-        change = HtmlDelta(self._finished, render(self._rest, self._highlights, cited=True))
-        self._finish_blocks()
-        return change
+        return HtmlDelta(self._finished, render(self._rest, self._highlights, cited=True))
 
     def _finish_blocks(self) -> None:
+        """Leaves out the blocks that the next delta cannot change."""
         blocks = top_level(parse(self._rest, cited=True))
         last_line = blocks[-1].map[0] if blocks and blocks[-1].map else 0
         starts = [0, *(line_break.end() for line_break in _LINE_BREAK.finditer(self._rest))]

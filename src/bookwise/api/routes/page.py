@@ -1,13 +1,29 @@
 """GET /, /read/{lesson}, /widget.js and their modules: the chat page, the lesson page, and the chat for other sites."""
 
 from typing import Annotated, Any
+from urllib.parse import quote, urlencode
 
 from fastapi import APIRouter, Path, Request, Response
+from fastapi.routing import APIRoute
+from starlette.datastructures import Headers
+from starlette.routing import Match
+from starlette.types import Scope
 
 from bookwise.api.web_files import CACHED, POLICY, file_response, web_file
 from bookwise.domain.errors import NotFound
 
 router = APIRouter(tags=["page"])
+
+
+class BrowserRoute(APIRoute):
+    """A route for requests that accept HTML: a browser that opens an address. Programs get the route after it."""
+
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        accepts_html = "text/html" in Headers(scope=scope).get("accept", "") if scope["type"] == "http" else False
+        return super().matches(scope) if accepts_html else (Match.NONE, {})
+
+
+browser_router = APIRouter(route_class=BrowserRoute)  #: before the routes with the same paths
 
 #: What other sites may load: the widget and the modules of the chat hold no secret.
 SHARED = {"Cache-Control": CACHED, "Access-Control-Allow-Origin": "*", "Cross-Origin-Resource-Policy": "cross-origin"}
@@ -38,6 +54,15 @@ async def page(request: Request) -> Response:
 async def lesson_page(parent_doc_id: str, request: Request) -> Response:
     """Returns the page that shows a lesson. It reads the text from `/lesson/{parent_doc_id}`, with the reader's key."""
     return _file("lesson.html", request, OWN)
+
+
+@browser_router.get("/lesson/{parent_doc_id}", **PART)
+async def open_lesson(parent_doc_id: str, request: Request) -> Response:
+    """Leads a browser from the address of the data to the page that shows it. `book_id` and `quote` are kept."""
+    kept = {"book": request.query_params.get("book_id"), "quote": request.query_params.get("quote")}
+    query = urlencode({name: value for name, value in kept.items() if value})
+    target = f"../read/{quote(parent_doc_id, safe='')}" + (f"?{query}" if query else "")  # a proxy may add a prefix
+    return Response(status_code=303, headers={"Location": target, "Vary": "Accept", "Cache-Control": "no-store"})
 
 
 @router.get("/widget.js", response_class=Response, responses=SCRIPT, summary="The chat for a book's site")

@@ -9,6 +9,8 @@ import { Service } from "./chat/service.js";
 import { Store } from "./chat/store.js";
 import { STRINGS } from "./chat/strings.js";
 
+const NO_LESSON = "This lesson is not in the book. It may have been renamed or removed since the link was made.";
+
 const home = new URL(".", import.meta.url);
 const service = new Service(home, "", new Store(home.href));
 const parameters = new URLSearchParams(location.search);
@@ -19,8 +21,12 @@ function address(lesson, book) {
   return `${encodeURIComponent(lesson)}?${new URLSearchParams({ book })}`;
 }
 
+function askLink(book) {
+  return make("a", { class: "bw-button", href: `../?${new URLSearchParams(book ? { book } : {})}` }, STRINGS.title);
+}
+
 function neighbour(lesson, book, label) {
-  return lesson ? make("a", { class: "bw-button", href: address(lesson.parent_doc_id, book) }, `${label} ${lesson.title}`) : make("span");
+  return lesson ? make("a", { class: "bw-button", href: address(lesson.parent_doc_id, book) }, label(lesson.title)) : make("span");
 }
 
 function lessonView(lesson) {
@@ -32,10 +38,10 @@ function lessonView(lesson) {
     decorate([...element.children], STRINGS);
     return element;
   });
-  const ask = make("a", { class: "bw-button", href: `../?${new URLSearchParams({ book: lesson.book_id })}` }, STRINGS.title);
+  const ask = askLink(lesson.book_id);
   const open = inBook && make("a", { class: "bw-button", href: inBook, rel: "noopener noreferrer" }, icon("open"), STRINGS.openInBook);
   const around = make("nav", { class: "around", "aria-label": "Lessons" },
-    neighbour(lesson.previous, lesson.book_id, "←"), neighbour(lesson.next, lesson.book_id, "→"));
+    neighbour(lesson.previous, lesson.book_id, (title) => `← ${title}`), neighbour(lesson.next, lesson.book_id, (title) => `${title} →`));
   return make("article", { class: "lesson" }, make("p", { class: "path" }, metadata.breadcrumb.join(" › ")), make("h1", {}, lesson.title),
     make("div", { class: "tools" }, ask, open), ...sections, around);
 }
@@ -48,8 +54,8 @@ function keyForm(message) {
 }
 
 async function show() {
-  const quote = parameters.get("quote");
-  const query = new URLSearchParams({ html: "true", ...(parameters.get("book") && { book_id: parameters.get("book") }), ...(quote && { quote }) });
+  const query = new URLSearchParams({ html: "true", ...(parameters.get("book") && { book_id: parameters.get("book") }) });
+  for (const quote of parameters.getAll("quote")) query.append("quote", quote);
   try {
     const lesson = await service.json(`lesson/${encodeURIComponent(id)}?${query}`);
     document.title = `${lesson.title} · Bookwise`;
@@ -58,7 +64,9 @@ async function show() {
     (frame.querySelector("mark") || cited)?.scrollIntoView({ block: "center" });
   } catch (error) {
     if (error.status === 401) return frame.replaceChildren(keyForm(service.key ? STRINGS.wrongKey : STRINGS.needsKey));
-    frame.replaceChildren(make("div", { class: "lesson" }, make("h1", {}, "Bookwise"), make("p", { class: "bw-problem", role: "alert" }, `${error.message} ${error.advice || ""}`)));
+    const message = { 0: STRINGS.unreachable, 404: NO_LESSON, 422: NO_LESSON }[error.status] ?? `${error.message} ${error.advice || ""}`;
+    frame.replaceChildren(make("div", { class: "lesson" }, make("h1", {}, "Bookwise"), make("p", { class: "bw-problem", role: "alert" }, message),
+      make("p", { class: "tools" }, askLink(parameters.get("book")))));
   }
 }
 

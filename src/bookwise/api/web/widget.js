@@ -97,10 +97,11 @@
 
   const bookIcon = () => icon("M12 6.5C10 5 7 4.5 3.5 4.5v13c3.5 0 6.5.5 8.5 2 2-1.5 5-2 8.5-2v-13C17 4.5 14 5 12 6.5zm0 0v13");
   const host = document.querySelector(NAME) || document.createElement(NAME);
+  const words = document.createTextNode(label);
   const opener = make("button", {
     class: label ? "opener" : "opener icon", type: "button", part: "button", "aria-haspopup": "dialog", "aria-expanded": "false",
     "aria-label": label ? null : texts.open, onclick: () => open({ from: opener }), onpointerenter: prepare, onfocus: prepare,
-  }, bookIcon(), label);
+  }, bookIcon(), words);
   const root = make("div", { class: options.position.endsWith("left") ? "root left" : "root", lang }, opener);
 
   function build() {
@@ -139,7 +140,8 @@
   function applyTheme() {
     const theme = THEMES[options.theme] || pageTheme() || (OS_DARK.matches ? "dark" : "light");
     for (const element of themed) element.dataset.theme = theme;
-    const accent = (theme === "dark" && options.colorDark) || options.color;
+    const lighter = options.color && `color-mix(in oklab, ${options.color}, white 50%)`; // readable on a dark page
+    const accent = theme === "dark" ? options.colorDark || lighter : options.color;
     if (accent) root.style.setProperty("--bw-accent", accent);
     if (options.radius) root.style.setProperty("--bw-radius", /^\d+$/.test(options.radius) ? `${options.radius}px` : options.radius);
   }
@@ -181,7 +183,7 @@
     } catch (error) {
       loading = null;
       opener.hidden = false;
-      opener.lastChild.textContent = texts.failed;
+      words.textContent = texts.failed;
       emit("error", { message: String(error.message) });
     } finally {
       opener.removeAttribute("aria-busy");
@@ -190,6 +192,7 @@
 
   function opened() {
     opener.hidden = true;
+    words.textContent = label; // a failed attempt may have replaced it
     opener.setAttribute("aria-expanded", "true");
     remember("1");
     emit("open");

@@ -1,35 +1,51 @@
 // The books of the service and their ingestion jobs.
 
 import { request } from "./client.js";
-import { announce, button, confirmed, h, moment, plural, problem, section, table } from "./elements.js";
+import { announce, button, confirmed, h, moment, plural, problem, section, table, update } from "./elements.js";
 
 const BUSY_MS = 1_000, IDLE_MS = 15_000;
 const isActive = (job) => job.status === "queued" || job.status === "running";
 
 export async function render(root, context) {
-  const errors = h("div", {}), books = h("div", {}), jobs = h("div", {}), lessons = h("div", {});
-  root.append(errors, section("Books", books), section("Ingestion jobs", jobs), lessons);
-  const attempt = async (work) => {
-    errors.replaceChildren();
-    try { await work(); } catch (error) { if (error.name !== "AbortError") errors.replaceChildren(problem(error)); }
+  const errors = h("div", {}), lost = h("div", {}), books = h("div", {}), jobs = h("div", {}), lessons = h("div", {});
+  root.append(errors, lost, section("Books", books), section("Ingestion jobs", jobs), lessons);
+  const attempt = async (work, place = errors) => {
+    try {
+      await work();
+      place.replaceChildren();
+    } catch (error) {
+      if (error.name !== "AbortError") place.replaceChildren(problem(error));
+    }
   };
-  let timer, wasActive = false, opened = null;
+  let timer, isActiveNow = false, opened = null;
   context.signal.addEventListener("abort", () => clearTimeout(timer));
+  /** Shows the jobs, and again after a while: also when this attempt fails. */
   const refresh = async () => {
     clearTimeout(timer);
+    try {
+      await showJobs();
+    } finally {
+      clearTimeout(timer); // of a refresh at the same time
+      if (!context.signal.aborted) timer = setTimeout(() => attempt(refresh, lost), isActiveNow ? BUSY_MS : IDLE_MS);
+    }
+  };
+  const showJobs = async () => {
     const found = await request("GET", "ingestion/jobs", { signal: context.signal });
-    jobs.replaceChildren(jobTable(found.jobs, view));
-    const active = found.jobs.some(isActive);
-    if (opened && (active || wasActive)) await showLessons();
-    if (wasActive && !active) await listBooks();
-    wasActive = active;
-    timer = setTimeout(() => attempt(refresh), active ? BUSY_MS : IDLE_MS);
+    update(jobs, jobTable(found.jobs, view));
+    const wasActive = isActiveNow;
+    isActiveNow = found.jobs.some(isActive);
+    if (opened && (isActiveNow || wasActive)) await showLessons();
+    if (wasActive && !isActiveNow) await listBooks();
   };
   const listBooks = async () => {
     const found = await request("GET", "books", { signal: context.signal });
-    books.replaceChildren(bookTable(found.books, view));
+    update(books, bookTable(found.books, view));
   };
-  const showLessons = async () => lessons.replaceChildren(await outcomes(opened, context.signal));
+  const showLessons = async () => {
+    const job = opened;
+    const found = await outcomes(job, context.signal);
+    if (job === opened) update(lessons, found); // else another job was chosen meanwhile
+  };
   const view = {
     ingest: (book, mode) => attempt(async () => {
       const job = await request("POST", "ingestion/trigger", { body: { book_id: book.id, mode } });
@@ -61,7 +77,7 @@ function bookTable(books, view) {
     h("div", { class: "actions" },
       button("Ingest changes", () => view.ingest(book, "incremental"), { "aria-label": `Ingest the changes of ${book.title}` }),
       button("Ingest all", () => view.ingest(book, "full"), { "aria-label": `Ingest all of ${book.title}` }),
-      button("Remove", () => view.remove(book), { class: "danger", "aria-label": `Remove ${book.title}` }))]), { empty: "There is no book yet. Run `bookwise ingest`." });
+      button("Remove", () => view.remove(book), { class: "danger", "aria-label": `Remove ${book.title}` }))]), { empty: "There is no book yet. Run `bookwise ingest`.", cards: true });
 }
 
 function jobTable(jobs, view) {
@@ -71,7 +87,7 @@ function jobTable(jobs, view) {
     `${job.job_id} ${job.mode}`, job.book_id, status(job), progress(job), warnings(job), moment(job.started_at),
     h("div", { class: "actions" },
       isActive(job) && button("Cancel", () => view.cancel(job), { "aria-label": `Cancel job ${job.job_id}` }),
-      button("Lessons", () => view.outcomes(job), { "aria-label": `Lessons of job ${job.job_id}` }))]), { empty: "No job has run yet." });
+      button("Lessons", () => view.outcomes(job), { "aria-label": `Lessons of job ${job.job_id}` }))]), { empty: "No job has run yet.", cards: true });
 }
 
 const status = (job) => h("span", { class: `state ${job.status}` }, job.status);

@@ -25,19 +25,33 @@ const present = (children) => children.flat().filter((child) => child !== null &
 /** Replaces the content of an element; leaves out what is null or false. */
 export const replace = (element, ...children) => element.replaceChildren(...present(children));
 
+/** Shows a new version of a table every second without a jump: focus and scroll position stay. */
+export function update(box, next) {
+  const before = box.firstElementChild;
+  if (before?.isEqualNode(next)) return;
+  const { activeElement: active } = document;
+  const label = box.contains(active) && active.getAttribute("aria-label");
+  box.replaceChildren(next);
+  if (before) [next.scrollLeft, next.scrollTop] = [before.scrollLeft, before.scrollTop];
+  if (label) [...box.querySelectorAll("[aria-label]")].find((one) => one.getAttribute("aria-label") === label)?.focus({ preventScroll: true });
+}
+
 /** Text in which `this` is code. */
 export const prose = (text) => text.split("`").map((part, at) => (at % 2 ? h("code", {}, part) : part));
 
 export const button = (label, onclick, attributes = {}) => h("button", { type: "button", onclick, ...attributes }, label);
 
-/** A table that scrolls in its own box. `columns`: {title, number, short}; `rows`: lists of cells (text or nodes). */
-export function table(caption, columns, rows, { empty = "Nothing here yet." } = {}) {
+/** A table that scrolls in its own box. `columns`: {title, number, short}; `rows`: lists of cells (text or nodes).
+    With `cards`, each row is a card on a phone; the roles keep it a table for screen readers. */
+export function table(caption, columns, rows, { empty = "Nothing here yet.", cards = false } = {}) {
   if (!rows.length) return h("p", { class: "soft" }, prose(empty));
-  const head = columns.map(({ title, number }) => h("th", { scope: "col", class: number && "number" }, title));
-  const body = rows.map((cells) =>
-    h("tr", {}, cells.map((cell, at) => h("td", { class: (columns[at].number && "number") || (columns[at].short && "short") }, ...[cell].flat()))));
-  return h("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": caption },
-    h("table", {}, h("caption", { class: "unseen" }, caption), h("thead", {}, h("tr", {}, head)), h("tbody", {}, body)));
+  const head = columns.map(({ title, number }) => h("th", { scope: "col", role: "columnheader", class: number && "number" }, title));
+  const cell = (content, { title, number, short }) =>
+    h("td", { role: "cell", class: (number && "number") || (short && "short"), "data-title": cards && title }, h("div", {}, ...[content].flat()));
+  const body = rows.map((cells) => h("tr", { role: "row" }, cells.map((content, at) => cell(content, columns[at]))));
+  const rowgroup = { role: "rowgroup" };
+  return h("div", { class: cards ? "scroll cards" : "scroll", role: "region", tabindex: "0", "aria-label": caption },
+    h("table", { role: "table" }, h("caption", { class: "unseen" }, caption), h("thead", rowgroup, h("tr", { role: "row" }, head)), h("tbody", rowgroup, body)));
 }
 
 /** A link to a page of the book; plain text where the address is not a web address. */

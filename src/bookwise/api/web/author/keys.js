@@ -13,8 +13,9 @@ export async function render(root, context) {
     const { keys } = await request("GET", "keys", { signal: context.signal });
     list.replaceChildren(keyTable(keys, (key) => attempt(() => revoke(key, refresh, context))));
   };
-  const create = (body) => attempt(async () => {
+  const create = (form, body) => attempt(async () => {
     const created = await request("POST", "keys", { body });
+    form.reset();
     if (!storedKey()) storeKey(created.secret); // the service needs a key from now on
     secret.replaceChildren(shownOnce(created));
     announce("The key was created. Its secret is shown only now.");
@@ -44,7 +45,7 @@ function form(create, context, isOpen) {
   const origins = h("input", { name: "origins", placeholder: "https://book.example" });
   return h("form", { class: "form", onsubmit: (event) => {
     event.preventDefault();
-    create({ name: name.value, role: role.value, books: books.value ? [books.value] : [], origins: origins.value.split(/[\s,]+/).filter(Boolean) });
+    create(event.target, { name: name.value, role: role.value, books: books.value ? [books.value] : [], origins: origins.value.split(/[\s,]+/).filter(Boolean) });
   } },
   h("label", {}, "Name", name), h("label", {}, "Role", role), h("label", {}, "Books", books),
   h("label", {}, "Only from these sites (optional)", origins), h("button", { class: "primary" }, "Create key"));
@@ -63,5 +64,5 @@ function keyTable(keys, onRevoke) {
     [h("b", {}, key.name), h("div", { class: "soft" }, key.id, key.is_current && " (yours)")], key.role, key.books.join(", ") || "all",
     key.origins.join(", ") || "any", String(key.rate_per_minute), moment(key.created_at),
     key.revoked_at ? `revoked ${moment(key.revoked_at)}` : button("Revoke", () => onRevoke(key), { class: "danger", "aria-label": `Revoke ${key.name}` })]),
-  { empty: "There is no key yet." });
+  { empty: "There is no key yet.", cards: true });
 }

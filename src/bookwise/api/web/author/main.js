@@ -23,7 +23,8 @@ const WITHOUT_BOOK = ["books", "keys"];
 const PERIODS = { 7: "7 days", 30: "30 days", 90: "90 days" };
 
 const header = document.getElementById("header"), nav = document.getElementById("nav"), main = document.getElementById("main");
-const state = { books: [], bookId: "", days: 30 };
+const STORED_SCOPE = "bookwise:author:scope"; // book and period, until the tab is closed
+const state = { books: [], bookId: "", days: 30, ...JSON.parse(sessionStorage.getItem(STORED_SCOPE) || "{}") };
 let leaving = new AbortController();
 
 async function start() {
@@ -73,9 +74,14 @@ function signOut() {
 const title = () => h("h1", {}, "Bookwise ", h("span", { class: "soft" }, "Author's view"));
 
 function drawHeader() {
-  const book = h("select", { onchange: () => { state.bookId = book.value; show(); } },
+  const choose = (chosen) => {
+    Object.assign(state, chosen);
+    sessionStorage.setItem(STORED_SCOPE, JSON.stringify({ bookId: state.bookId, days: state.days }));
+    show();
+  };
+  const book = h("select", { onchange: () => choose({ bookId: book.value }) },
     state.books.map((one) => h("option", { value: one.id, selected: one.id === state.bookId }, one.title)));
-  const days = h("select", { onchange: () => { state.days = Number(days.value); show(); } },
+  const days = h("select", { onchange: () => choose({ days: Number(days.value) }) },
     Object.entries(PERIODS).map(([value, text]) => h("option", { value, selected: Number(value) === state.days }, text)));
   header.replaceChildren(title(), h("div", { class: "scope" },
     h("label", {}, h("span", {}, "Book "), book), h("label", {}, h("span", {}, "Period "), days),
@@ -86,13 +92,15 @@ async function exportQuestions() {
   try {
     await download("author/questions.csv", { book_id: state.bookId, days: state.days }, `${state.bookId}-questions.csv`);
   } catch (error) {
-    main.prepend(problem(error));
+    main.querySelector(".export-problem")?.remove();
+    main.prepend(h("div", { class: "export-problem" }, problem(error)));
   }
 }
 
 function drawNav(current) {
   nav.replaceChildren(h("ul", {}, Object.entries(VIEWS).map(([id, [name]]) =>
     h("li", {}, h("a", { href: `#${id}`, "aria-current": id === current ? "page" : null }, name)))));
+  nav.querySelector("[aria-current]").scrollIntoView({ block: "nearest", inline: "center" }); // on a phone, the views scroll
 }
 
 async function show() {

@@ -11,8 +11,8 @@ export async function render(root, { book, days, signal }) {
   const { totals, ratings, by_day: byDay } = found;
   root.append(h("dl", { class: "tiles" },
     tile("Questions", totals.asked.toLocaleString("en"), "without greetings and thanks"),
-    tile("Without an answer", percent(totals.refusal_rate), `${totals.refused} refused. Some may be wrong refusals.`),
-    tile("Uncertain", percent(totals.uncertain_rate), `refused, or one of ${totals.low_confidence} answers with low confidence`),
+    tile("Without an answer", totals.asked ? percent(totals.refusal_rate) : "–", `${totals.refused} refused. Some may be wrong refusals.`),
+    tile("Uncertain", totals.asked ? percent(totals.uncertain_rate) : "–", `refused, or one of ${totals.low_confidence} answers with low confidence`),
     tile("Rated helpful", ratings.share_up === null ? "–" : percent(ratings.share_up), `${ratings.up} up, ${ratings.down} down`)));
   if (found.truncated) root.append(note("There are more questions than can be read at once. The oldest are left out: choose a shorter period."));
   if (!totals.asked) {

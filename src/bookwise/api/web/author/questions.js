@@ -20,17 +20,20 @@ const REASONS = {
 
 export const render = (kind) => async (root, context) => show(root, context, kind, "open");
 
+/** Shows the questions with a status. A late response for a status that was left is not shown. */
 async function show(root, context, kind, status) {
+  root.dataset.status = status;
   const query = { book_id: context.book.id, days: context.days, kind, status };
   const found = await request("GET", "author/questions", { query, signal: context.signal });
-  const again = (next) => show(root, context, kind, next).catch((error) => root.prepend(problem(error)));
+  if (root.dataset.status !== status) return;
+  const again = (next) => show(root, context, kind, next).catch((error) => error.name === "AbortError" || root.prepend(problem(error)));
   const mark = async (ids, decision) => {
     for (let at = 0; at < ids.length; at += BATCH) {
       const body = { book_id: found.book_id, answer_ids: ids.slice(at, at + BATCH), status: decision };
       await request("POST", "author/marks", { body });
     }
     announce(`${plural(ids.length, "question")}: ${STATUSES[decision].toLowerCase()}.`);
-    await show(root, context, kind, status);
+    await show(root, context, kind, root.dataset.status);
   };
   replace(root,
     h("p", { class: "soft" }, INTRO[kind]),

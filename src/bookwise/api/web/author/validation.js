@@ -10,7 +10,7 @@ const shown = (value) => (value === null ? "–" : percent(value));
 export async function render(root, { book, signal }) {
   const { runs } = await request("GET", "author/validations", { query: { book_id: book.id }, signal });
   if (!runs.length) {
-    root.append(note("No validation run is stored yet. Add [[questions]] to bookwise.toml and run `bookwise validate`."));
+    root.append(note("No validation run is stored yet. Add `[[questions]]` to `bookwise.toml` and run `bookwise validate`."));
     return;
   }
   root.append(trend(runs), failures(runs[0]));
@@ -18,7 +18,7 @@ export async function render(root, { book, signal }) {
 
 function trend(runs) {
   const own = runs.filter((run) => run.own_questions).reverse();
-  const series = [{ name: "Correct", color: "good" }, { name: "Useful", color: "accent" }];
+  const series = [{ name: "Correct", color: "good" }, ...(own.some((run) => run.useful_asked) ? [{ name: "Useful", color: "accent" }] : [])];
   const points = own.map((run) => ({ label: day(run.ran_at), values: [share(run.correct, run.asked), share(run.useful, run.useful_asked)] }));
   const columns = [{ title: "Run", short: true }, { title: "Engine" }, ...["Asked", "Correct", "Useful"].map((title) => ({ title, number: true }))];
   const rows = runs.map((run) => [moment(run.ran_at), run.engine + (run.own_questions ? "" : ", questions of a file"), String(run.asked),

@@ -1,9 +1,11 @@
 // One exchange: a question, and its answer while it is written and when it is complete.
 
-import { button, copyText, make } from "./dom.js";
+import { button, copyText, icon, make } from "./dom.js";
 import { feedback } from "./feedback.js";
 import { replaceFrom } from "./html.js";
 import { placeTitle, webAddress } from "./links.js";
+
+const COPIED_MS = 1500;
 
 /** Adds what HTML of the service needs to be used: copy buttons for code, links that keep the chat open. */
 export function decorate(elements, strings) {
@@ -15,16 +17,26 @@ export function decorate(elements, strings) {
 }
 
 function addCopyButton(code, strings) {
-  const copy = button({ name: "copy", label: strings.copyCode, css: "bw-quiet" });
-  copy.addEventListener("click", () => copyWith(copy, code.querySelector("code").textContent, strings));
+  const copy = copyButton("copy", strings.copyCode, () => code.querySelector("code").textContent, strings);
   code.prepend(make("div", { class: "bw-code-head" }, make("span", {}, code.dataset.language || ""), copy));
 }
 
-async function copyWith(control, text, strings) {
-  await copyText(text);
-  control.classList.add("bw-done");
-  control.setAttribute("aria-label", strings.copied);
-  setTimeout(() => control.classList.remove("bw-done"), 1500);
+/** A button that copies a text, and says so for a moment. */
+function copyButton(name, label, text, strings) {
+  const copy = button({ name, label, css: "bw-quiet" });
+  let timer;
+  const show = (sign, words, isDone) => {
+    copy.replaceChildren(icon(sign));
+    copy.setAttribute("aria-label", words);
+    copy.classList.toggle("bw-done", isDone);
+  };
+  copy.addEventListener("click", async () => {
+    await copyText(text());
+    show("check", strings.copied, true);
+    clearTimeout(timer);
+    timer = setTimeout(() => show(name, label, false), COPIED_MS);
+  });
+  return copy;
 }
 
 export class Exchange {
@@ -76,6 +88,7 @@ export class Exchange {
 
   follow(number, opener) {
     const source = this.sources.find((one) => String(one.number) === String(number));
+    this.wanted = source ? null : String(number); // sources come with the end of an answer: then it opens
     if (!source) return;
     if (this.kind === "ambiguous") this.chat.ask(`${this.question} (${placeTitle(source)})`);
     else this.chat.openSource({ ...source, highlights: this.highlights() }, opener);
@@ -99,6 +112,8 @@ export class Exchange {
     this.answer.removeAttribute("aria-busy");
     this.answer.classList.add(`bw-${this.kind}`);
     this.footer.replaceChildren(...this.footerParts(result).filter(Boolean));
+    const chip = this.wanted && [...this.body.querySelectorAll(".bw-chip")].find((one) => one.textContent === this.wanted);
+    if (chip) chip.click();
   }
 
   footerParts(result) {
@@ -136,10 +151,8 @@ export class Exchange {
 
   actions(result) {
     const { strings } = this.chat;
-    const copy = button({ name: "copy", label: strings.copy, css: "bw-quiet" });
-    copy.addEventListener("click", () => copyWith(copy, this.markdown(), strings));
-    const share = button({ name: "share", label: strings.share, css: "bw-quiet" });
-    share.addEventListener("click", () => copyWith(share, this.chat.shareLink(this.question), strings));
+    const copy = copyButton("copy", strings.copy, () => this.markdown(), strings);
+    const share = copyButton("share", strings.share, () => this.chat.shareLink(this.question), strings);
     const retry = button({ name: "retry", label: strings.retry, css: "bw-quiet", onclick: () => this.chat.ask(this.question) });
     const rating = result.answer_id ? feedback(this.chat, result.answer_id) : { thumbs: [], place: null };
     return [make("div", { class: "bw-tools" }, copy, share, retry, ...rating.thumbs), rating.place];
@@ -147,7 +160,7 @@ export class Exchange {
 
   /** The answer as Markdown, with its sources. */
   markdown() {
-    const lines = this.result.outcome === "answered" ? this.sources.map((source) => `[${source.number}] ${placeTitle(source)}${webAddress(source.url) ? ` <${source.url}>` : ""}`) : [];
+    const lines = this.result.outcome === "answered" ? this.sources.map((source) => `- [${source.number}] ${placeTitle(source)}${webAddress(source.url) ? ` <${source.url}>` : ""}`) : [];
     return [`**${this.question}**`, this.text, lines.length && `${this.chat.strings.sources}:\n\n${lines.join("\n")}`].filter(Boolean).join("\n\n");
   }
 
@@ -165,6 +178,7 @@ export class Exchange {
   cut(message, { isError = false } = {}) {
     this.progress.remove();
     this.answer.removeAttribute("aria-busy");
+    for (const sign of this.body.querySelectorAll("sup[data-cite]")) sign.replaceWith(`[${sign.dataset.cite}]`); // its source is not known
     const retry = button({ name: "retry", text: this.chat.strings.tryAgain, onclick: () => this.chat.retry(this) });
     this.footer.replaceChildren(make("div", { class: isError ? "bw-problem" : "bw-note", role: isError ? "alert" : null }, make("p", {}, message), retry));
   }

@@ -4,28 +4,26 @@ import { Exchange, storedResult } from "./answer.js";
 import { Composer } from "./composer.js";
 import { button, make, moveWithArrows } from "./dom.js";
 import { SourcePanel } from "./panel.js";
-import { Problem, Service } from "./service.js";
+import { newSessionId, Problem, Service } from "./service.js";
 import { Store } from "./store.js";
 import { STRINGS } from "./strings.js";
 import { STYLE } from "./style.js";
-import { ThreadList } from "./threads.js";
 
-/** Creates a chat inside `root`, an element or a shadow root. See docs/service/page.md for the options. */
+/** Creates a chat inside `root`, an element or a shadow root. `ThreadList` and `Filters` are the classes of parts that only the page has. */
 export function createChat(options) {
   return new Chat(options);
 }
 
 class Chat {
-  constructor({ root, home, key, book, startBook, compact = false, storage = "local", strings = {}, request = () => ({}), title, questions, disclaimer, shortcut }) {
+  constructor({ root, home, key, book, startBook, compact = false, ThreadList, Filters, storage = "local", strings = {}, request = () => ({}), title, questions, disclaimer, shortcut }) {
     this.home = new URL(home);
     this.strings = { ...STRINGS, ...strings };
     this.store = new Store(this.home.href, storage);
     this.service = new Service(this.home, key, this.store);
     this.startBook = startBook;
     this.fixed = { book, title, questions, disclaimer, request };
-    this.compact = compact;
     this.listeners = new Map();
-    this.build(compact);
+    this.build(compact, { ThreadList, Filters });
     addStyle(root);
     root.append(this.element);
     this.composer.update();
@@ -35,21 +33,24 @@ class Chat {
 
   // ---- Building ----
 
-  build(compact) {
+  build(compact, { ThreadList, Filters }) {
     const { strings } = this;
+    this.threads = ThreadList && new ThreadList(this);
+    this.filters = Filters && new Filters(strings);
     this.heading = make(compact ? "h2" : "h1", { class: "bw-title" }, this.fixed.title || strings.title);
     this.picker = make("select", { class: "bw-picker", "aria-label": strings.book, hidden: true, onchange: () => this.choose(this.picker.value) });
     this.menu = button({ name: "menu", label: strings.threads, css: "bw-quiet bw-menu", "aria-expanded": "false", onclick: () => this.toggleThreads() });
-    const fresh = button({ name: "add", text: strings.newThread, css: "bw-fresh", onclick: () => this.clear() });
-    this.head = make("header", { class: "bw-head" }, !compact && this.menu, make("div", { class: "bw-heading" }, this.heading, this.picker), fresh);
+    const name = { [compact ? "label" : "text"]: strings.newThread }; // the widget has no room for the word
+    const fresh = button({ name: "add", ...name, css: "bw-fresh", onclick: () => this.clear() });
+    this.head = make("header", { class: "bw-head" }, this.threads && this.menu, make("div", { class: "bw-heading" }, this.heading, this.picker), fresh);
     this.log = make("div", { class: "bw-log", role: "region", "aria-label": strings.conversation, tabindex: "0" });
-    this.threads = new ThreadList(this);
     this.panel = new SourcePanel(this);
-    this.composer = new Composer({ strings, store: this.store, onsend: (text) => this.ask(text), onstop: () => this.stop() });
+    this.composer = new Composer({ strings, store: this.store, filters: this.filters, onsend: (text) => this.ask(text), onstop: () => this.stop() });
     this.status = make("div", { class: "bw-hidden", role: "status" });
     const center = make("div", { class: "bw-center" }, this.log, this.composer.element);
-    this.element = make("div", { class: `bw${compact ? " bw-compact" : ""}` }, this.head,
-      make("div", { class: "bw-columns" }, !compact && this.threads.element, center, this.panel.element), this.status);
+    const columns = make("div", { class: "bw-columns" }, this.threads?.element, center, this.panel.element);
+    columns.addEventListener("click", (event) => { if (event.target === columns) this.toggleThreads(false); }); // beside the list
+    this.element = make("div", { class: `bw${compact ? " bw-compact" : ""}` }, this.head, columns, this.status);
   }
 
   addKeys(shortcut) {
@@ -104,21 +105,21 @@ class Chat {
   loadDetails(book) {
     const details = this.service.json(`books/${encodeURIComponent(book)}`).catch(() => ({}));
     this.details = details;
-    if (this.compact) return;
-    this.composer.offerFilters({});
-    details.then(({ filters }) => { if (details === this.details) this.composer.offerFilters(filters); });
+    this.filters?.offer();
+    details.then(({ filters }) => {
+      if (details === this.details) this.filters?.offer(filters, this.store.filters(book), (values) => this.store.setFilters(book, values));
+    });
   }
 
   async choose(id) {
-    this.stop();
-    this.panel.close();
+    this.leave();
     this.starting = this.showBook(this.books.find((book) => book.id === id)).catch((error) => this.showStartProblem(error));
     await this.starting;
-    this.composer.input.focus();
+    this.focusBox();
   }
 
   showThreads() {
-    this.threads.show(this.store.threads(this.book), this.session);
+    this.threads?.show(this.store.threads(this.book), this.session);
   }
 
   toggleThreads(isShown = !this.element.classList.contains("bw-with-threads")) {
@@ -128,18 +129,25 @@ class Chat {
   }
 
   async resume(id) {
-    this.stop();
-    this.panel.close();
-    this.element.classList.remove("bw-with-threads");
+    this.leave();
     this.store.setOpen(this.book, id);
     this.session = id;
     this.showThreads();
-    this.starting = this.showThread();
+    this.starting = this.showThread().catch((error) => this.showStartProblem(error));
     await this.starting;
-    this.composer.input.focus();
+    this.focusBox();
+  }
+
+  /** Ends what belongs to the shown conversation, before another one is shown. */
+  leave() {
+    this.stop();
+    this.panel.close();
+    if (this.threads) this.threads.form = null;
+    if (this.element.classList.contains("bw-with-threads")) this.toggleThreads(false);
   }
 
   async removeThread(id) {
+    if (id === this.session) this.stop();
     try {
       await this.service.call(`session/${encodeURIComponent(id)}`, { method: "DELETE" });
     } catch (error) {
@@ -151,15 +159,15 @@ class Chat {
 
   /** Shows the open conversation as it was, or the beginning of a new one. */
   async showThread() {
-    const session = this.session;
+    const { session } = this;
     this.log.replaceChildren();
     if (!session) return this.showEmpty();
+    const reading = this.startReading();
     try {
       const thread = await this.service.json(`session/${encodeURIComponent(session)}?html=true`);
-      if (session !== this.session) return;
-      this.showMessages(thread.messages);
+      if (reading === this.reading) this.showMessages(thread.messages);
     } catch (error) {
-      if (session !== this.session) return;
+      if (reading !== this.reading) return;
       if (error.status !== 404) throw error;
       this.store.forget(session);
       this.session = null;
@@ -168,23 +176,39 @@ class Chat {
     }
   }
 
+  /** From now on, a late response for an earlier conversation is not shown. */
+  startReading() {
+    this.reading = {};
+    return this.reading;
+  }
+
+  /** Shows stored messages. An interrupted answer to a question that was asked again is left out, as it was by Retry. */
   showMessages(messages) {
-    let exchange;
+    const pairs = [];
     for (const message of messages) {
-      if (message.role === "user") {
-        exchange = new Exchange(this, message.content);
-        this.log.append(exchange.element);
-        this.composer.last = message.content;
-      } else if (message.complete === false) {
-        exchange.finish({ ...storedResult(message), outcome: "interrupted" });
-        exchange.cut(this.strings.interrupted);
-      } else exchange.finish(storedResult(message));
+      if (message.role === "user") pairs.push([message.content]);
+      else if (pairs.length) pairs.at(-1)[1] = message; // else the question is older than the messages of the response
     }
-    if (exchange) this.scrollTo(exchange);
+    const isCut = ([, answer]) => !answer || answer.complete === false;
+    const shown = pairs.filter((pair, at) => !(isCut(pair) && pairs[at + 1]?.[0] === pair[0]));
+    for (const [question, answer] of shown) this.showStored(question, answer);
+  }
+
+  showStored(question, answer) {
+    const exchange = new Exchange(this, question);
+    this.log.append(exchange.element);
+    this.composer.last = question;
+    if (answer && answer.complete !== false) exchange.finish(storedResult(answer));
+    else {
+      if (answer) exchange.show(0, answer.html || "");
+      exchange.cut(this.strings.interrupted);
+    }
+    this.scrollTo(exchange);
   }
 
   /** The beginning: what the book is, and questions to start with. */
   showEmpty() {
+    this.startReading();
     const list = make("ul", { class: "bw-starters", "aria-label": this.strings.starters });
     moveWithArrows(list, "button");
     const note = this.fixed.disclaimer && make("p", { class: "bw-note" }, this.fixed.disclaimer);
@@ -198,55 +222,72 @@ class Chat {
 
   // ---- Asking ----
 
-  /** Asks a question; what was asked before is answered first. */
+  /** Asks a question, unless one is being answered. A question that is stopped before it is sent goes back to the box. */
   async ask(text) {
     const message = text.trim();
     if (!message || this.abort) return;
-    this.abort = new AbortController();
+    const abort = new AbortController();
+    this.abort = abort;
     this.composer.setBusy(true);
-    await this.starting; // the stored messages come first
-    if (!this.book) return this.giveBack(message);
-    this.log.querySelector(".bw-empty")?.remove();
+    try {
+      await this.starting; // the stored messages come first
+      if (this.filters && Object.keys(this.store.filters(this.book)).length) await this.details; // until they are shown
+      if (abort.signal.aborted || !this.book) this.composer.offer(message);
+      else await this.answer(message, abort.signal);
+    } finally {
+      if (this.abort === abort) this.stop();
+    }
+  }
+
+  async answer(message, signal) {
     const exchange = new Exchange(this, message);
+    const received = this.receive(exchange, signal); // the request is on its way while the question is shown
+    this.log.querySelector(".bw-empty")?.remove();
     this.log.append(exchange.element);
     this.scrollTo(exchange);
     this.announce(this.strings.searching);
     this.emit("ask", { question: message });
     try {
-      await this.receive(message, exchange);
+      await received;
     } catch (error) {
       this.fail(error, exchange);
-    } finally {
-      this.abort = null;
-      this.composer.setBusy(false);
     }
   }
 
-  async receive(message, exchange) {
-    this.session ||= crypto.randomUUID?.() || null;
-    const body = { message, html: true, book_id: this.book, ...(this.session && { session_id: this.session }), ...this.composer.chosen(), ...this.fixed.request() };
-    for await (const [name, data] of this.service.events("chat/stream", body, this.abort.signal)) {
+  async receive(exchange, signal) {
+    this.session ||= newSessionId();
+    const body = { message: exchange.question, html: true, book_id: this.book, session_id: this.session, ...this.filters?.chosen(), ...this.fixed.request() };
+    for await (const [name, data] of this.service.events("chat/stream", body, signal)) {
       if (name === "tool_call") exchange.search(data.arguments.query);
+      if (name !== "error") this.keep(exchange); // the service has stored the question
       if (name === "content") exchange.more(data);
       if (name === "error") throw new Problem(data, data.status);
       if (name === "done") this.complete(data, exchange);
     }
   }
 
-  complete(result, exchange) {
-    this.session = result.session_id;
+  /** Lists the conversation, with the first event of an answer: an interrupted answer is there after a reload, too. */
+  keep(exchange) {
+    if (exchange.isKept) return;
+    exchange.isKept = true;
     this.store.touch(this.session, this.book, exchange.question);
     this.showThreads();
+  }
+
+  complete(result, exchange) {
     exchange.finish(result);
     this.announce(result.outcome === "answered" ? this.strings.ready(result.sources.length) : this.strings.refusedStatus);
     this.emit("answer", { question: exchange.question, outcome: result.outcome, answer_id: result.answer_id });
   }
 
   fail(error, exchange) {
-    if (error.name === "AbortError") return exchange.cut(this.strings.stopped);
+    if (error.name === "AbortError") {
+      this.announce(this.strings.stopped);
+      return exchange.cut(this.strings.stopped);
+    }
     if (!(error instanceof Problem)) throw error;
     this.emit("error", { message: this.problemText(error), status: error.status, code: error.code });
-    if (!this.composer.text) this.composer.text = exchange.question;
+    this.composer.offer(exchange.question);
     if (error.status === 401) {
       exchange.element.remove();
       return this.askForKey();
@@ -254,19 +295,19 @@ class Chat {
     exchange.cut(this.problemText(error), { isError: true });
   }
 
-  giveBack(message) {
-    this.abort = null;
-    this.composer.setBusy(false);
-    this.composer.text = message;
-  }
-
   retry(exchange) {
+    if (this.abort) return;
     exchange.element.remove();
     if (this.composer.text.trim() === exchange.question) this.composer.text = "";
     this.ask(exchange.question);
   }
 
-  stop() { this.abort?.abort(); }
+  /** Ends the answer that is being received, if there is one. The next question can be asked at once. */
+  stop() {
+    this.abort?.abort();
+    this.abort = null;
+    this.composer.setBusy(false);
+  }
 
   openSource(source, opener) { this.panel.open(source, opener); }
 
@@ -279,7 +320,8 @@ class Chat {
   // ---- Problems and keys ----
 
   problemText(error) {
-    const known = { "connection-lost": this.strings.lost, "forbidden-origin": this.strings.forbiddenOrigin }[error.code];
+    const { strings } = this;
+    const known = { "connection-lost": this.book ? strings.lost : strings.unreachable, "forbidden-origin": strings.forbiddenOrigin }[error.code];
     return known || `${error.message} ${error.advice || ""}`.trim();
   }
 
@@ -315,20 +357,29 @@ class Chat {
 
   // ---- For the page and the widget ----
 
+  /** Asks the question of a link, in the whole book. */
+  askLinked(question) {
+    this.store.setFilters("", {});
+    return this.ask(question);
+  }
+
   setDraft(text) { this.composer.text = text; }
 
   focus() { this.composer.input.focus(); }
 
   /** Begins a new conversation. */
   clear() {
-    this.stop();
-    this.panel.close();
-    this.element.classList.remove("bw-with-threads");
+    this.leave();
     this.session = null;
     if (this.book) this.store.setOpen(this.book, null);
     this.showThreads();
     this.showEmpty();
-    this.composer.input.focus();
+    this.focusBox();
+  }
+
+  /** The focus goes to the box, except on a phone: there the keyboard would cover the conversation. */
+  focusBox() {
+    if (matchMedia("(hover: hover)").matches) this.focus();
   }
 
   destroy() {

@@ -8,22 +8,37 @@ const COMMENT_MAX = 2000;
 export function feedback(chat, answer) {
   const { strings } = chat;
   const thumbs = {
-    up: button({ name: "up", label: strings.helpful, css: "bw-quiet", "aria-pressed": "false" }),
-    down: button({ name: "down", label: strings.unhelpful, css: "bw-quiet", "aria-pressed": "false" }),
+    up: button({ name: "up", label: strings.helpful, css: "bw-quiet" }),
+    down: button({ name: "down", label: strings.unhelpful, css: "bw-quiet" }),
   };
   const place = make("div", { class: "bw-feedback" });
+  let sent = Promise.resolve();
 
-  const rate = async (thumb, more = {}) => {
+  const show = (thumb) => {
+    for (const [name, control] of Object.entries(thumbs)) control.setAttribute("aria-pressed", String(name === thumb));
+  };
+
+  const send = async (thumb, more) => {
     try {
       await chat.service.post("feedback", { answer_id: answer, thumb, ...more });
     } catch (error) {
-      return chat.showProblem(error);
+      chat.showProblem(error);
+      return false;
     }
-    for (const [name, control] of Object.entries(thumbs)) control.setAttribute("aria-pressed", String(name === thumb));
+    chat.store.rate(answer, thumb);
+    show(thumb);
     chat.emit("feedback", { answer_id: answer, thumb, ...more });
     chat.announce(strings.thanks);
+    return true;
   };
 
+  /** One after the other: the service keeps the rating that it gets last. */
+  const rate = (thumb, more = {}) => {
+    sent = sent.then(() => send(thumb, more));
+    return sent;
+  };
+
+  show(chat.store.rating(answer));
   thumbs.up.addEventListener("click", () => { place.replaceChildren(); rate("up"); });
   thumbs.down.addEventListener("click", () => { rate("down"); place.replaceChildren(reasonForm(strings, place, (more) => rate("down", more))); });
   return { thumbs: [thumbs.up, thumbs.down], place };
@@ -38,8 +53,7 @@ function reasonForm(strings, place, send) {
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const reason = form.querySelector("input:checked")?.value;
-    await send({ ...(reason && { reason }), comment: comment.value });
-    place.replaceChildren(make("p", { class: "bw-note" }, strings.thanks));
+    if (await send({ ...(reason && { reason }), comment: comment.value })) place.replaceChildren(make("p", { class: "bw-note" }, strings.thanks));
   });
   return form;
 }

@@ -1,5 +1,7 @@
 // Addresses of cited places.
 
+const ADDRESS_MAX = 1500; // characters of quotes in an address
+
 /** The absolute URL if it is http(s), else null. */
 export function webAddress(url) {
   try {
@@ -28,9 +30,11 @@ export function quoteAddress(url, quote) {
 }
 
 /** The lesson page of the service, for books without a site of their own. */
-export function lessonAddress(home, { lesson, book, quote, chunk }) {
+export function lessonAddress(home, { lesson, book, quotes, chunk }) {
   const url = new URL(`read/${encodeURIComponent(lesson)}`, home);
-  url.search = new URLSearchParams({ book, ...(quote && { quote: quote.slice(0, 1500) }), ...(chunk && { chunk }) });
+  url.search = new URLSearchParams({ book, chunk });
+  let room = ADDRESS_MAX;
+  for (const quote of quotes.filter(Boolean)) if ((room -= quote.length) >= 0) url.searchParams.append("quote", quote);
   return url.href;
 }
 

@@ -3,7 +3,7 @@
 import { decorate } from "./answer.js";
 import { button, icon, make } from "./dom.js";
 import { fragment } from "./html.js";
-import { lessonAddress, placeTitle, quoteAddress } from "./links.js";
+import { lessonAddress, placeTitle, plainQuote, quoteAddress } from "./links.js";
 
 const QUOTES_MAX = 10;
 const QUOTE_MAX = 1500; // characters; the address of a request must stay short
@@ -39,15 +39,17 @@ export class SourcePanel {
 
   async load(source) {
     try {
-      const shown = source.highlights?.length ? await this.read(source, source.highlights) : null;
-      const { chunk, html } = shown?.html.includes("<mark>") ? shown : await this.read(source, [source.quote]);
+      const found = source.highlights?.length ? await this.read(source, source.highlights) : null;
+      const quotes = found?.html.includes("<mark>") ? source.highlights : [source.quote];
+      const { chunk, html } = found?.html.includes("<mark>") ? found : await this.read(source, quotes);
       if (!this.isOpen || source !== this.source) return; // another source was opened meanwhile
       this.path.textContent = chunk.metadata.breadcrumb.join(" › ");
       this.body.replaceChildren(fragment(html));
       decorate([...this.body.children], this.chat.strings);
-      this.links.replaceChildren(...this.addresses(source, chunk.metadata));
+      this.links.replaceChildren(...this.addresses(source, chunk.metadata, quotes));
       this.body.querySelector("mark")?.scrollIntoView({ block: "center" });
     } catch (error) {
+      if (source !== this.source) return;
       this.body.replaceChildren(make("p", { class: "bw-problem", role: "alert" }, this.chat.problemText(error)));
     }
   }
@@ -59,11 +61,11 @@ export class SourcePanel {
     return this.chat.service.json(`context/${encodeURIComponent(source.chunk_id)}?${query}`);
   }
 
-  /** The exact place in the book, and the lesson as a page of the service. */
-  addresses(source, where) {
+  /** The exact place in the book, and the lesson as a page of the service: both with the words that are marked here. */
+  addresses(source, where, quotes) {
     const { strings } = this.chat;
-    const inBook = quoteAddress(where.url, source.quote);
-    const lesson = lessonAddress(this.chat.home, { lesson: where.parent_doc_id, book: where.book_id, quote: source.quote, chunk: source.chunk_id });
+    const inBook = quoteAddress(where.url, quotes.find(plainQuote));
+    const lesson = lessonAddress(this.chat.home, { lesson: where.parent_doc_id, book: where.book_id, quotes, chunk: source.chunk_id });
     return [
       inBook && make("a", { class: "bw-button bw-primary", href: inBook, target: "_blank", rel: "noopener noreferrer" }, icon("open"), strings.openInBook),
       make("a", { class: inBook ? "bw-button" : "bw-button bw-primary", href: lesson, target: "_blank", rel: "opener" }, icon("book"), strings.readLesson),

@@ -9,6 +9,12 @@ export class Problem extends Error {
   }
 }
 
+/** A UUID of version 4. Pages without TLS have no `randomUUID`. */
+export function newSessionId() {
+  const digit = (sign) => (sign ^ (crypto.getRandomValues(new Uint8Array(1))[0] & (15 >> (sign / 4)))).toString(16);
+  return crypto.randomUUID?.() ?? "10000000-1000-4000-8000-100000000000".replace(/[018]/g, digit);
+}
+
 export class Service {
   constructor(home, key, store) {
     this.home = new URL(home);

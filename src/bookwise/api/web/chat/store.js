@@ -3,6 +3,7 @@
 
 const THREADS_MAX = 100;
 const TITLE_MAX = 80;
+const RATINGS_MAX = 200;
 
 /** A Web Storage, or memory where the page may not use it. */
 function storage(kind) {
@@ -48,6 +49,24 @@ export class Store {
   /** The open conversation of a book; null for a new one. */
   open(book) { return this.read("open", {})[book] || null; }
   setOpen(book, id) { this.write("open", { ...this.read("open", {}), [book]: id }); }
+
+  /** The filters of a book that the reader has set in this tab. */
+  filters(book) {
+    try {
+      return JSON.parse(this.tab.getItem(`${this.prefix}:filters`))?.[book] || {};
+    } catch {
+      return {};
+    }
+  }
+  /** Keeps the filters of the book that the reader uses; those of other books are forgotten. */
+  setFilters(book, values) { this.tab.setItem(`${this.prefix}:filters`, JSON.stringify({ [book]: values })); }
+
+  /** How the reader rated an answer: "up", "down" or undefined. */
+  rating(answer) { return Object.fromEntries(this.read("ratings", []))[answer]; }
+  rate(answer, thumb) {
+    const others = this.read("ratings", []).filter(([id]) => id !== answer);
+    this.write("ratings", [[answer, thumb], ...others].slice(0, RATINGS_MAX));
+  }
 
   /** The conversations of a book, the newest first. */
   threads(book) { return this.read("threads", []).filter((thread) => thread.book === book); }

@@ -76,7 +76,10 @@ export const STYLE = `
 .bw-card span { color: var(--bw-soft); font-size: .92em; }
 .bw-card strong { font-weight: 600; font-size: .95em; }
 .bw-pill { display: inline-flex; align-items: center; gap: .4em; max-width: 14em; min-height: 2em; padding: .15em .7em; border: 1px solid var(--bw-border); border-radius: 2em; background: var(--bw-bg); font-size: .875em; }
-.bw-pill.bw-active { border-color: var(--bw-accent); color: var(--bw-accent); font-weight: 600; }
+.bw-pill.bw-active, .bw-pill:has(input:checked) { border-color: var(--bw-accent); color: var(--bw-accent); font-weight: 600; }
+.bw-pill input { margin: 0; accent-color: var(--bw-accent); }
+.bw :is(.bw-pill, .bw-picker) { field-sizing: content; }
+.bw-send .bw-icon.bw-solid { fill: currentColor; }
 
 .bw-head { display: flex; align-items: center; gap: .5em; flex: none; padding: .6em 1em; border-bottom: 1px solid var(--bw-border); }
 .bw-heading { flex: 1; min-width: 0; }
@@ -116,7 +119,7 @@ div.bw-problem { padding: .8em 1em; border: 1px solid var(--bw-bad); border-radi
 .bw-source span:last-child { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .bw-number { display: inline-flex; align-items: center; justify-content: center; flex: none; width: 1.6em; height: 1.6em; border-radius: 50%; background: var(--bw-shade); color: var(--bw-accent); font-weight: 650; font-size: .92em; }
 .bw-actions { display: flex; flex-wrap: wrap; align-items: flex-start; justify-content: space-between; gap: .3em 1em; font-size: .9em; }
-.bw-level { flex: 1 1 12em; }
+.bw-level { flex: 1 1 14em; }
 .bw-level summary { display: inline-flex; align-items: center; gap: .5em; min-height: 2.25em; border-radius: .4em; font-weight: 600; cursor: pointer; list-style: none; }
 .bw-level summary::-webkit-details-marker { display: none; }
 .bw-level summary::before { content: ""; width: .6em; height: .6em; border-radius: 50%; background: currentColor; }
@@ -166,25 +169,35 @@ div.bw-problem { padding: .8em 1em; border: 1px solid var(--bw-bad); border-radi
 .bw-path { margin-bottom: .8em; font-size: .88em; color: var(--bw-soft); }
 .bw-panel-links { display: flex; flex-wrap: wrap; gap: .5em; padding: .7em 1.2em max(1em, env(safe-area-inset-bottom)); border-top: 1px solid var(--bw-border); }
 .bw-panel-links:empty { display: none; }
+.bw-panel-links .bw-button { font-size: .92em; }
 
 .bw-menu { display: none; }
 ${"" /* Narrow: the list covers the chat from the left, a passage comes from below. The widget is always narrow. */}
 @media (max-width: 62em) { ${narrow(".bw:not(.bw-compact)")} }
 ${narrow(".bw-compact")}
+.bw-compact .bw-head { padding-left: 1em; }
 .bw-compact .bw-log { padding: 1em 1em .3em; }
 .bw-compact .bw-composer { padding-inline: .8em; }
 .bw-compact .bw-empty { padding-top: 1em; }
 .bw-compact .bw-empty h2 { font-size: 1.3em; }
+.bw-compact .bw-fresh { padding-inline: .5em; border-color: transparent; }
 @media (max-width: 40em) {
   .bw-head { padding: .5em .6em; }
   .bw-log { padding: 1.1em 1em .3em; }
   .bw-composer { padding-inline: .75em; }
   .bw-empty h2 { font-size: 1.4em; }
   .bw-question { font-size: 1.12em; }
+  ${ownRow(".bw")}
 }
+${ownRow(".bw-compact")}
 @media (prefers-reduced-motion: reduce) { .bw *, .bw *::before { animation: none !important; transition: none !important; } }
 ${TEXT}
 `;
+
+/** What the confidence means has a row of its own, and the buttons follow below it. */
+function ownRow(chat) {
+  return `${chat} .bw-level { flex-basis: 100%; } ${chat} .bw-tools { margin-left: -.5em; }`;
+}
 
 /** Rules for a chat without room for three columns. */
 function narrow(chat) {
@@ -192,6 +205,7 @@ function narrow(chat) {
   ${chat} .bw-menu { display: inline-flex; }
   ${chat} .bw-threads { display: none; }
   ${chat}.bw-with-threads .bw-threads { display: block; position: absolute; inset: 0 auto 0 0; z-index: 2; width: min(20em, 86%); box-shadow: var(--bw-shadow); }
+  ${chat}.bw-with-threads .bw-columns::after { content: ""; position: absolute; inset: 0; z-index: 1; background: #0006; }
   ${chat} .bw-threads .bw-quiet { position: static; opacity: 1; background: none; }
   ${chat} .bw-panel { position: absolute; inset: auto 0 0 0; z-index: 3; width: 100%; max-height: 75%; border: 1px solid var(--bw-border); border-width: 1px 0 0; border-radius: calc(var(--bw-radius) * 1.6) calc(var(--bw-radius) * 1.6) 0 0; box-shadow: var(--bw-shadow); animation: bw-rise .16s ease-out; }
   @keyframes bw-rise { from { transform: translateY(1.500em); opacity: 0; } }`;

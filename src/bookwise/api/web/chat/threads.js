@@ -3,6 +3,8 @@
 import { button, make, moveWithArrows } from "./dom.js";
 
 export class ThreadList {
+  form = null; // of the conversation that the reader is renaming or deleting
+
   constructor(chat) {
     this.chat = chat;
     this.list = make("ul");
@@ -10,7 +12,9 @@ export class ThreadList {
     moveWithArrows(this.list, ".bw-thread");
   }
 
+  /** Shows the conversations. An open form stays: an answer that arrives meanwhile must not close it. */
   show(threads, current) {
+    if (this.form) return;
     const { strings } = this.chat;
     this.list.replaceChildren(...threads.map((thread) => this.row(thread, thread.id === current)));
     if (!threads.length) this.list.append(make("li", { class: "bw-note" }, strings.noThreads));
@@ -18,35 +22,48 @@ export class ThreadList {
 
   row(thread, isCurrent) {
     const { strings } = this.chat;
-    const open = make("button", { type: "button", class: "bw-thread", "aria-current": isCurrent ? "true" : null, onclick: () => this.chat.resume(thread.id) }, thread.title);
-    const item = make("li", { class: isCurrent ? "bw-current" : "" }, open);
-    item.append(
-      button({ name: "edit", label: `${strings.rename}: ${thread.title}`, css: "bw-quiet", onclick: () => item.replaceChildren(this.renameForm(thread)) }),
-      button({ name: "bin", label: `${strings.remove}: ${thread.title}`, css: "bw-quiet", onclick: () => item.replaceChildren(this.removeForm(thread)) }),
-    );
-    return item;
+    const open = make("button", { type: "button", class: "bw-thread", title: thread.title, "aria-current": isCurrent ? "true" : null, onclick: () => this.chat.resume(thread.id) }, thread.title);
+    return make("li", { class: isCurrent ? "bw-current" : "", "data-thread": thread.id }, open,
+      button({ name: "edit", label: `${strings.rename}: ${thread.title}`, css: "bw-quiet", onclick: () => this.rename(thread) }),
+      button({ name: "bin", label: `${strings.remove}: ${thread.title}`, css: "bw-quiet", onclick: () => this.remove(thread) }));
   }
 
-  renameForm(thread) {
+  item(thread) {
+    return [...this.list.children].find((one) => one.dataset.thread === thread.id);
+  }
+
+  rename(thread) {
     const { strings } = this.chat;
     const title = make("input", { value: thread.title, maxlength: "80", "aria-label": strings.titleOf });
-    const form = this.form([title], strings.save, () => title.value.trim() && this.chat.store.rename(thread.id, title.value.trim()));
-    queueMicrotask(() => title.select());
-    return form;
+    this.edit(thread, title, strings.save, () => title.value.trim() && this.chat.store.rename(thread.id, title.value.trim()));
+    title.select();
   }
 
-  removeForm(thread) {
+  remove(thread) {
     const { strings } = this.chat;
-    return this.form([make("p", {}, strings.removeSure)], strings.remove, () => this.chat.removeThread(thread.id));
+    this.edit(thread, make("p", {}, strings.removeSure), strings.remove, () => this.chat.removeThread(thread.id));
   }
 
-  form(parts, label, submit) {
-    const done = () => this.chat.showThreads();
+  /** Shows a form in place of the conversation, with the focus in it. */
+  edit(thread, part, label, submit) {
     const confirm = make("button", { type: "submit", class: "bw-button" }, label);
-    const form = make("form", {}, ...parts, confirm, button({ text: this.chat.strings.cancel, css: "bw-quiet", onclick: done }));
-    form.addEventListener("submit", async (event) => { event.preventDefault(); await submit(); done(); });
-    form.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.stopPropagation(); done(); } });
-    queueMicrotask(() => (parts[0].focus ? (parts[0].matches("input") ? parts[0] : confirm).focus() : null));
-    return form;
+    const form = make("form", {}, part, confirm, button({ text: this.chat.strings.cancel, css: "bw-quiet", onclick: () => this.close(thread, form) }));
+    form.addEventListener("submit", async (event) => { event.preventDefault(); await submit(); this.close(thread, form); });
+    form.addEventListener("keydown", (event) => { if (event.key === "Escape") { event.stopPropagation(); this.close(thread, form); } });
+    this.form = null;
+    this.chat.showThreads();
+    this.form = form;
+    this.item(thread).replaceChildren(form);
+    (part.matches("input") ? part : confirm).focus();
+  }
+
+  /** The focus goes back to the conversation, or to the box if it was deleted. */
+  close(thread, form) {
+    if (form !== this.form) return this.chat.showThreads();
+    this.form = null;
+    this.chat.showThreads();
+    const item = this.item(thread);
+    if (item) item.querySelector("button").focus();
+    else this.chat.focusBox();
   }
 }
