@@ -87,7 +87,7 @@ live: setup ## The index on a real Qdrant server: make live QDRANT_URL=http://lo
 	@env -u QDRANT_URL -u QDRANT_API_KEY BOOKWISE_TEST_QDRANT_URL="$(QDRANT_URL)" \
 		BOOKWISE_TEST_QDRANT_API_KEY="$(QDRANT_API_KEY)" $(BIN)/pytest -n 2 -m live -rs tests
 
-# mdBook comes from cargo and Docusaurus from npm: minutes to install, so `make test` leaves their sites out without them.
+# mdBook is built by cargo and Docusaurus installed by npm: minutes to install, so `make test` leaves their sites out without them.
 recipes: setup browser ## The widget on sites built with MkDocs, mdBook and Docusaurus (needs cargo and npm; minutes)
 	@test -x .tools/mdbook/bin/mdbook || cargo install --quiet --root .tools/mdbook mdbook
 	@mkdir -p .tools/docusaurus && cp examples/widget/docusaurus/package.json .tools/docusaurus/

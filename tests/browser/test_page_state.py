@@ -202,6 +202,9 @@ async def test_a_stopped_question_can_be_asked_again_at_once_and_is_there_once_a
         await page.goto(site.url)
         await ask(page, VALVE)
         await expect(page.get_by_role("button", name=VALVE, exact=True)).to_be_visible()  # in the list of conversations
+        with anyio.fail_after(20):
+            while not model.requests:  # noqa: ASYNC110 - the slow reply belongs to the question that is stopped
+                await anyio.sleep(0.01)
         await page.get_by_role("button", name="Stop").click()
         await page.locator("article").get_by_role("button", name="Retry").click()
         await expect(page.locator(".bw-tools")).to_be_visible()
@@ -271,6 +274,7 @@ async def test_a_lesson_opened_in_a_browser_is_a_page_with_the_marked_words_of_t
     await answered(page, VALVE)
     await page.locator(".bw-chip").first.click()
     panel = page.get_by_role("complementary", name="Sources")
+    await expect(panel.locator("mark").first).to_be_visible()
     marked = await panel.locator("mark").all_inner_texts()
     address = str(await panel.get_by_role("link", name="Read the lesson").get_attribute("href"))
     await page.goto(address)
