@@ -163,6 +163,8 @@ class Loopback:
 
     def drop(self, call: Call) -> Any:
         self._indexes.pop(call.collection, None)
+        if collection := self._engine.collections.get(call.collection):
+            collection.close()  # the engine deletes the file and leaves it open
         return self._engine.delete_collection(call.collection)
 
     def create_index(self, call: Call) -> Any:

@@ -73,6 +73,13 @@ async def refusal(faulty: FaultyServer, *faults: Reply) -> BookwiseError:
     return raised.value
 
 
+async def test_replies_are_not_compressed(faulty: FaultyServer) -> None:
+    """A compressed reply comes in parts, and a real server waits 40 ms between two of them."""
+    async with opened(faulty) as index:
+        await index.lesson("book", LOOPS[0].chunk.lesson_id)
+    assert {request.headers["accept-encoding"] for request in faulty.server.requests} == {"identity"}
+
+
 @pytest.mark.parametrize("status", [408, 429, 502, 503, 504])
 async def test_a_failure_that_may_pass_is_tried_again(faulty: FaultyServer, status: int) -> None:
     async with opened(faulty) as index:
