@@ -1,6 +1,7 @@
 """Helpers for block rules on the parser state of markdown-it."""
 
 import re
+from bisect import bisect_left
 
 from markdown_it.rules_block import StateBlock
 
@@ -27,3 +28,14 @@ def next_match(state: StateBlock, pattern: str, position: int) -> tuple[int, int
         searched_from, (start, end) = position, match.span() if match else (-1, -1)
         state.env[pattern] = (searched_from, start, end)
     return start, end
+
+
+def skip_until(state: StateBlock, start: int, close: int, *, silent: bool) -> bool:
+    """Leaves out everything up to the position `close`; the rest of its line stays. False: there is no such line."""
+    last = bisect_left(state.eMarks, close, start, state.lineMax)
+    if close < 0 or last >= state.lineMax:
+        return False
+    if not silent:
+        state.line = last + 1
+        push(state, "visible_text", start, state.src[close : state.eMarks[last]].strip())
+    return True

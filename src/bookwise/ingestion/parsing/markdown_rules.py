@@ -1,7 +1,6 @@
 """Block rules for markdown-it: containers, comments and raw HTML as site generators use them."""
 
 import re
-from bisect import bisect_left
 from collections.abc import Callable
 from functools import cache
 from typing import TypeAlias
@@ -14,7 +13,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.footnote.index import footnote_def
 
 from bookwise.domain.errors import BadLesson
-from bookwise.ingestion.parsing.block_state import next_match, push, source_line
+from bookwise.ingestion.parsing.block_state import next_match, push, skip_until, source_line
 from bookwise.ingestion.parsing.callouts import lead_in
 from bookwise.ingestion.parsing.directives import is_verbatim, title_of
 from bookwise.ingestion.parsing.mdx_rules import expression, jsx_tags, quiz, statement
@@ -133,13 +132,7 @@ def _comment(state: StateBlock, start: int, end: int, silent: bool) -> bool:
         return False
     # `<!-->` is a complete comment, so the search starts inside the opening.
     _, close = next_match(state, "-->", position + 2)
-    last = bisect_left(state.eMarks, close, start, state.lineMax)
-    if close < 0 or last >= state.lineMax:
-        return False
-    if not silent:
-        state.line = last + 1
-        push(state, "visible_text", start, state.src[close : state.eMarks[last]].strip())
-    return True
+    return skip_until(state, start, close, silent=silent)
 
 
 def _raw_html(state: StateBlock, start: int, end: int, silent: bool) -> bool:

@@ -5,7 +5,7 @@ from bisect import bisect_left
 
 from markdown_it.rules_block import StateBlock
 
-from bookwise.ingestion.parsing.block_state import next_match, push, source_line
+from bookwise.ingestion.parsing.block_state import next_match, push, skip_until, source_line
 from bookwise.ingestion.parsing.tags import brace_end, string_in_braces, tag_at
 
 _TAG_LINES = 100
@@ -25,13 +25,7 @@ def quiz(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     position = state.bMarks[start] + state.tShift[start]
     opening = _QUIZ.match(state.src, position, state.eMarks[start])
     close = _component_end(state, position, opening["name"]) if opening else -1
-    last = bisect_left(state.eMarks, close, start, state.lineMax)
-    if close < 0 or last >= state.lineMax:
-        return False
-    if not silent:
-        state.line = last + 1
-        push(state, "visible_text", start, state.src[close : state.eMarks[last]].strip())
-    return True
+    return skip_until(state, start, close, silent=silent)
 
 
 def _component_end(state: StateBlock, position: int, name: str) -> int:

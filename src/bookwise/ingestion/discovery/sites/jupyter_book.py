@@ -1,7 +1,7 @@
 """A Jupyter Book or MyST project → its site."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bookwise.domain.errors import BadSource
@@ -9,8 +9,8 @@ from bookwise.ingestion.discovery.facts import Facts
 from bookwise.ingestion.discovery.globs import matches
 from bookwise.ingestion.discovery.names import natural_key, one_line, slug, stem
 from bookwise.ingestion.discovery.profile import BookProfile
-from bookwise.ingestion.discovery.sites.site import Listed, Site, base_address, html_route, missing_files
-from bookwise.ingestion.discovery.sites.yaml_text import mapping, plain_values
+from bookwise.ingestion.discovery.sites.site import Listed, Site, base_address, html_route, missing_files, resolve_files
+from bookwise.ingestion.discovery.sites.yaml_text import inner_mapping, mapping, plain_values
 from bookwise.ingestion.discovery.walk import Tree
 
 CONTENTS = ("_toc.yml", "_toc.yaml")
@@ -20,15 +20,6 @@ MAX_ENTRIES = 100_000
 MAX_DEPTH = 30
 
 _BRANCHES = ("parts", "chapters", "subtrees", "entries", "sections", "children")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _TocEntry:
-    file: str
-    title: str
-    breadcrumb: tuple[str, ...]
-    group: str
-    leads: bool
 
 
 def jupyter_book_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
@@ -41,45 +32,22 @@ def jupyter_book_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
         parsed = None
         warnings.append(f"{config} was ignored: {error.message}.")
     is_myst = config.rpartition("/")[2] in MYST
-    project = _inner(parsed, "project") if is_myst else mapping(tree.text(folder + "_config.yml"))
+    project = inner_mapping(parsed, "project") if is_myst else mapping(tree.text(folder + "_config.yml"))
     contents = project.get("toc") if is_myst else parsed
     docs = f"{profile.book.docs}/" if profile.book.docs else folder
-    listed, missing = _listed(tree, docs, contents)
+    entries = _entries(contents, iter(range(MAX_ENTRIES)))
+    listed, missing = resolve_files(entries, partial(_files, tree, docs))
     warnings.extend(missing_files(config, missing))
     return Site(
         kind="jupyter-book",
         docs=docs,
         title=one_line(project.get("title")),
-        base_url=base_address(one_line(_inner(project, "html").get("baseurl"))),
+        base_url=base_address(one_line(inner_mapping(project, "html").get("baseurl"))),
         route=_myst_route if is_myst else html_route,
         listed=tuple(listed),
         unlisted_rule="not-in-toc" if listed else "",
         warnings=tuple(warnings),
     )
-
-
-def _inner(value: Any, key: str) -> dict[str, Any]:
-    inner = value.get(key) if isinstance(value, dict) else None
-    return inner if isinstance(inner, dict) else {}
-
-
-def _listed(tree: Tree, docs: str, contents: Any) -> tuple[list[Listed], list[str]]:
-    listed: list[Listed] = []
-    missing: list[str] = []
-    for entry in _entries(contents, iter(range(MAX_ENTRIES))):
-        names = _files(tree, docs, entry.file)
-        missing.extend([] if names else [entry.file])
-        listed.extend(
-            Listed(
-                name=name,
-                title=entry.title,
-                breadcrumb=entry.breadcrumb,
-                group=entry.group,
-                leads_group=entry.leads,
-            )
-            for name in names
-        )
-    return listed, missing
 
 
 def _files(tree: Tree, docs: str, file: str) -> list[str]:
@@ -89,18 +57,18 @@ def _files(tree: Tree, docs: str, file: str) -> list[str]:
     return [docs + file + ending for ending in ENDINGS if tree.has(docs + file + ending)][:1]
 
 
-def _entries(contents: Any, budget: Iterator[int]) -> Iterator[_TocEntry]:
+def _entries(contents: Any, budget: Iterator[int]) -> Iterator[Listed]:
     """The entries of a table of contents in any of its formats. Parts, or else chapters, are the groups."""
     if isinstance(contents, list):
         yield from _branch(contents, (), "", budget)
     elif isinstance(contents, dict):
         if file := one_line(contents.get("root")):
-            yield _TocEntry(file=file, title="", breadcrumb=(), group="", leads=False)
+            yield Listed(name=file, title="", breadcrumb=(), group="", leads_group=False)
         for branch in _branches(contents):
             yield from _branch(branch, (), "", budget)
 
 
-def _branch(items: list[Any], crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_TocEntry]:
+def _branch(items: list[Any], crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[Listed]:
     if len(crumbs) > MAX_DEPTH:
         return
     for number, item in enumerate(items):
@@ -112,8 +80,8 @@ def _branch(items: list[Any], crumbs: tuple[str, ...], group: str, budget: Itera
         file = next((one_line(item[key]) for key in ("file", "glob", "pattern") if key in item), "")
         item_group = group or f"{number}:{title or file}"
         if file:
-            yield _TocEntry(
-                file=file, title=title, breadcrumb=_without_blanks(crumbs), group=item_group, leads=not group
+            yield Listed(
+                name=file, title=title, breadcrumb=_without_blanks(crumbs), group=item_group, leads_group=not group
             )
         for branch in _branches(item):
             yield from _branch(branch, (*crumbs, title), item_group, budget)

@@ -1,15 +1,15 @@
 """A Quarto project → its site."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from bookwise.domain.errors import BadSource
 from bookwise.ingestion.discovery.globs import matches
 from bookwise.ingestion.discovery.names import natural_key, one_line
 from bookwise.ingestion.discovery.profile import BookProfile
-from bookwise.ingestion.discovery.sites.site import Listed, Site, base_address, html_route, missing_files
-from bookwise.ingestion.discovery.sites.yaml_text import plain_values
+from bookwise.ingestion.discovery.sites.site import Listed, Site, base_address, html_route, missing_files, resolve_files
+from bookwise.ingestion.discovery.sites.yaml_text import inner_mapping, plain_values
 from bookwise.ingestion.discovery.walk import Tree
 
 CONFIGS = ("_quarto.yml", "_quarto.yaml")
@@ -18,24 +18,16 @@ MAX_ENTRIES = 100_000  #: YAML aliases can make a short list endless
 MAX_DEPTH = 30
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Chapter:
-    path: str
-    title: str
-    breadcrumb: tuple[str, ...]
-    group: str
-    leads: bool
-
-
 def quarto_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
     """The chapters of a book in their order, and nothing else; the pages of a website, those of its sidebar first."""
     config = next(folder + name for name in CONFIGS if tree.has(folder + name))
     values, warnings = _values(tree, config)
-    book, website = _inner(values, "book"), _inner(values, "website")
+    book, website = inner_mapping(values, "book"), inner_mapping(values, "website")
     docs = f"{profile.book.docs}/" if profile.book.docs else folder
     is_book = bool(book.get("chapters"))
     contents = _book_contents(book) if is_book else _sidebar_contents(website)
-    listed, missing = _listed(tree, docs, contents)
+    chapters = _chapters(contents, (), "", iter(range(MAX_ENTRIES)))
+    listed, missing = resolve_files(chapters, partial(_files, tree, docs))
     return Site(
         kind="quarto",
         docs=docs,
@@ -45,7 +37,7 @@ def quarto_site(tree: Tree, folder: str, profile: BookProfile) -> Site:
         listed=tuple(listed),
         unlisted_rule="not-in-chapters" if is_book and listed else "",
         hides_underscored=True,
-        excluded=("**/README.md", "**/README.qmd", *_not_rendered(_inner(values, "project"))),
+        excluded=("**/README.md", "**/README.qmd", *_not_rendered(inner_mapping(values, "project"))),
         warnings=(*warnings, *missing_files(config, missing)),
     )
 
@@ -56,11 +48,6 @@ def _values(tree: Tree, config: str) -> tuple[dict[str, Any], list[str]]:
     except BadSource as error:
         return {}, [f"{config} was ignored: {error.message}."]
     return (values if isinstance(values, dict) else {}), []
-
-
-def _inner(value: Any, key: str) -> dict[str, Any]:
-    inner = value.get(key) if isinstance(value, dict) else None
-    return inner if isinstance(inner, dict) else {}
 
 
 def _book_contents(book: dict[str, Any]) -> list[Any]:
@@ -84,33 +71,16 @@ def _not_rendered(project: dict[str, Any]) -> tuple[str, ...]:
     return tuple(pattern[1:].strip() for pattern in patterns if pattern.startswith("!"))
 
 
-def _listed(tree: Tree, docs: str, contents: list[Any]) -> tuple[list[Listed], list[str]]:
-    listed: list[Listed] = []
-    missing: list[str] = []
-    for chapter in _chapters(contents, (), "", iter(range(MAX_ENTRIES))):
-        names = _files(tree, docs + chapter.path.removeprefix("./").removeprefix("/"))
-        missing.extend([] if names else [chapter.path])
-        listed.extend(
-            Listed(
-                name=name,
-                title=chapter.title,
-                breadcrumb=chapter.breadcrumb,
-                group=chapter.group,
-                leads_group=chapter.leads,
-            )
-            for name in names
-        )
-    return listed, missing
-
-
-def _files(tree: Tree, path: str) -> list[str]:
+def _files(tree: Tree, docs: str, entry: str) -> list[str]:
+    """The files of an entry, which may be a glob."""
+    path = docs + entry.removeprefix("./").removeprefix("/")
     if "*" in path:
         names = (name for name in tree.raw_paths if name.endswith(ENDINGS) and matches(path, name))
         return sorted(names, key=natural_key)
     return [path] if tree.has(path) else []
 
 
-def _chapters(contents: list[Any], crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[_Chapter]:
+def _chapters(contents: list[Any], crumbs: tuple[str, ...], group: str, budget: Iterator[int]) -> Iterator[Listed]:
     """The files of a list of chapters, parts and sections. A part or a top-level chapter is a group."""
     if len(crumbs) > MAX_DEPTH:
         return
@@ -127,6 +97,6 @@ def _chapters(contents: list[Any], crumbs: tuple[str, ...], group: str, budget: 
         if file.endswith(ENDINGS):
             title = one_line(item.get("text"))
             is_leader = inner is not None or not group
-            yield _Chapter(path=file, title=title, breadcrumb=crumbs, group=own_group, leads=is_leader)
+            yield Listed(name=file, title=title, breadcrumb=crumbs, group=own_group, leads_group=is_leader)
         if inner is not None:
             yield from _chapters(inner, (*crumbs, heading) if heading else crumbs, own_group, budget)

@@ -2,7 +2,7 @@
 
 import posixpath
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from bookwise.domain.books import LessonFormat, SiteKind
@@ -93,6 +93,17 @@ def inner_folder(folder: str, subfolder: str) -> str:
     if path.startswith(("..", "/")):
         return folder
     return "" if path == "." else f"{path}/"
+
+
+def resolve_files(entries: Iterable[Listed], files: Callable[[str], list[str]]) -> tuple[list[Listed], list[str]]:
+    """The entries of a navigation with the files that their names stand for, and the names without a file."""
+    listed: list[Listed] = []
+    missing: list[str] = []
+    for entry in entries:
+        names = files(entry.name)
+        missing.extend([] if names else [entry.name])
+        listed.extend(replace(entry, name=name) for name in names)
+    return listed, missing
 
 
 def missing_files(config: str, names: Iterable[str]) -> list[str]:

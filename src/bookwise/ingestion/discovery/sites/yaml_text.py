@@ -59,3 +59,9 @@ def mapping(text: str) -> dict[str, Any]:
     except BadSource:
         return {}
     return values if isinstance(values, dict) else {}
+
+
+def inner_mapping(values: Any, key: str) -> dict[str, Any]:
+    """The mapping under a key; empty when there is none."""
+    inner = values.get(key) if isinstance(values, dict) else None
+    return inner if isinstance(inner, dict) else {}
