@@ -281,6 +281,7 @@ async def test_the_theme_follows_the_page_and_a_phone_shows_the_panel_alone(tab:
     await button(tab).press("Enter")
     panel = tab.get_by_role("dialog")
     await expect(panel.get_by_role("listitem").first).to_be_visible()
+    await panel.evaluate("panel => Promise.all(panel.getAnimations().map((animation) => animation.finished))")
     assert await panel.bounding_box() == {"x": 0, "y": 0, "width": 390, "height": 844}
     await expect(tab.locator(".bw")).to_have_attribute("data-theme", "dark")
     await ask(tab, VALVE)
