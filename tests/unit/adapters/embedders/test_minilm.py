@@ -1,14 +1,19 @@
 """The local embedder: real weights, real vectors."""
 
+import os
+import sys
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event, get_native_id
 from time import thread_time
 
+import anyio
+import anyio.to_thread
 import pytest
 
 import bookwise_minilm
 from bookwise.adapters.embedders import minilm as minilm_module
-from bookwise.adapters.embedders.minilm import FINGERPRINT, MiniLM, built_graph
+from bookwise.adapters.embedders.minilm import ANSWER_TEXTS_MAX, BOOK_NICENESS, FINGERPRINT, MiniLM, built_graph
 from bookwise.domain.errors import MissingModel
 from bookwise.settings import load_settings
 
@@ -67,6 +72,42 @@ async def test_questions_of_several_readers_are_embedded_beside_the_event_loop(m
         seconds.append(thread_time() - before)
     assert len(vectors) == 1
     assert seconds[1] < seconds[0] / 2
+
+
+async def test_an_answer_does_not_wait_for_a_book(minilm: MiniLM) -> None:
+    embedder, started, may_end = MiniLM(cache=load_settings().cache_folder), Event(), Event()
+    run = embedder._run
+
+    def slow(text: str) -> object:
+        if text.startswith("book"):
+            started.set()
+            may_end.wait(20)
+        return run(text)
+
+    vars(embedder)["_run"] = slow
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(embedder.embed_texts, [f"book {n}" for n in range(ANSWER_TEXTS_MAX + 1)])
+        await anyio.to_thread.run_sync(started.wait, 20)
+        with anyio.fail_after(10):
+            assert len(await embedder.embed_texts([ANSWER, OTHER])) == 2
+        may_end.set()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+async def test_readers_go_before_a_book_that_is_embedded() -> None:
+    embedder, niceness = MiniLM(cache=load_settings().cache_folder), dict[str, int]()
+    run = embedder._run
+
+    def noted(text: str) -> object:
+        niceness[text.split()[0]] = os.getpriority(os.PRIO_PROCESS, get_native_id())
+        return run(text)
+
+    vars(embedder)["_run"] = noted
+    await embedder.embed_texts([f"book {n}" for n in range(ANSWER_TEXTS_MAX + 1)])
+    await embedder.embed_texts(["answer 1", "answer 2"])
+    await embedder.embed_query("question")
+    own = os.getpriority(os.PRIO_PROCESS, 0)
+    assert niceness == {"book": min(own + BOOK_NICENESS, 19), "answer": own, "question": own}
 
 
 async def test_the_vectors_are_those_of_the_published_model(minilm: MiniLM) -> None:
