@@ -26,15 +26,16 @@ class ServiceSession(requests.Session):
         return super().request(method, urljoin(self.url, url), *args, **options)
 
 
-def send_made_up_requests(running: Running, secret: str | None, most: int) -> tuple[int, list[str]]:
-    """Sends about `most` requests at most; returns their number, and what breaks the document or is a failure."""
+def send_made_up_requests(running: Running, secret: str | None, spare_key: str, most: int) -> tuple[int, list[str]]:
+    """Sends about `most` requests at most, some of which may revoke the spare key. Returns their number, and what
+    breaks the document or is a failure."""
     url = f"http://127.0.0.1:{running.port}"
     headers = {"Authorization": f"Bearer {secret}"} if secret else OPEN_HEADERS
     config = schemathesis.Config(seed=1)
     config.projects.default.generation.update(with_security_parameters=False, deterministic=True)
     schema = schemathesis.openapi.from_url(f"{url}/openapi.json", config=config, headers=headers)
     with ServiceSession(url) as session:
-        service = Described(schema=schema, client=session, headers=headers)
+        service = Described(schema=schema, client=session, headers=headers, spare_key=spare_key)
         found: list[str] = []
 
         def check(case: Any) -> None:

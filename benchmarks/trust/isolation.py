@@ -1,6 +1,7 @@
 """Figure 9: what every route shows to those whom the data does not belong to."""
 
 import json
+import random
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -220,7 +221,10 @@ async def judged(site: Site, position: Position, identity: Identity) -> list[str
 
 
 def leaks(response: httpx2.Response, position: Position, identity: Identity, names: Names) -> bool:
-    """Whether a response that the identity may have contains more than it may."""
+    """Whether a response that the identity may have contains more than it may. An admin of the book may read the
+    questions and conversations of its readers, in the author's view."""
+    if identity.role == "admin" and identity.sees_book and position.path.startswith("/author/"):
+        return False
     hidden = {names.session, names.answer} - set(re.findall(r"[0-9a-f-]{36}", _filled(f"{position}", names)))
     words = hidden if identity.sees_book and identity.must_get(position) is None else {*hidden, SECRET_WORD}
     return any(word in response.text for word in words)
@@ -286,7 +290,7 @@ async def measure(cases: int, broken: bool) -> Measured:
             site = Site(service=service, owner=owner, names=names)
             await leave_request(service, owner)
             pairs = [pair for pair in product(positions(), identities) if pair[1].may_try(pair[0])]
-            chosen = pairs if cases >= SMALLEST else pairs[:: max(1, 2 * len(pairs) // cases)]
+            chosen = pairs if cases >= SMALLEST else random.Random(1).sample(pairs, min(len(pairs), cases // 2))
             bad: list[str] = []
             for position, identity in chosen:
                 bad += await judged(site, position, identity)

@@ -43,14 +43,17 @@ async def fuzzed_requests(folder: Path, count: int, broken: bool) -> Result:
     """To a service with keys and to one that is open."""
     change = raising if broken else None
     _, data, secret = await prepare(folder / "closed", LESSONS)
+    async with open_app(Settings(data_dir=data, embedder="hashing")) as app:
+        spare = (await app.keys.create("spare", "reader"))[0].id
     async with serving(data, secret, change=change, **HOOK) as running:
-        sent, found = await anyio.to_thread.run_sync(send_made_up_requests, running, secret, count)
+        sent, found = await anyio.to_thread.run_sync(send_made_up_requests, running, secret, spare, count)
     if broken:
         return sent, found
     async with open_app(Settings(data_dir=folder / "open" / "data", embedder="hashing")) as app:
         await ingested(app, write_book(folder / "open" / "book", LESSONS))
     async with serving(folder / "open" / "data", "", **HOOK) as running:
-        more, others = await anyio.to_thread.run_sync(send_made_up_requests, running, None, count)
+        spare = "key_that_does_not_exist"  # a key would close the service
+        more, others = await anyio.to_thread.run_sync(send_made_up_requests, running, None, spare, count)
     return sent + more, found + others
 
 
