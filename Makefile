@@ -16,7 +16,7 @@ PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dist demo test live check lint types style browser pooler recipes screenshots serve scale trust bench docs site lock clean
+.PHONY: help setup dist demo test live replicas check lint types style browser pooler recipes screenshots serve scale trust bench docs site lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ live: setup ## The index on a real Qdrant server: make live QDRANT_URL=http://lo
 	@test -n "$(QDRANT_URL)" || { echo "Name a Qdrant server: make live QDRANT_URL=http://localhost:6333"; exit 2; }
 	@env -u QDRANT_URL -u QDRANT_API_KEY BOOKWISE_TEST_QDRANT_URL="$(QDRANT_URL)" \
 		BOOKWISE_TEST_QDRANT_API_KEY="$(QDRANT_API_KEY)" $(BIN)/pytest -n 2 -m live -rs tests
+
+replicas: setup ## Two services and two workers, killed in turn during 200 chats and 5 ingests: make replicas [QDRANT_URL=...]
+	@env -u QDRANT_URL -u QDRANT_API_KEY BOOKWISE_TEST_QDRANT_URL="$(QDRANT_URL)" \
+		BOOKWISE_TEST_QDRANT_API_KEY="$(QDRANT_API_KEY)" REPLICA_CHATS=200 $(BIN)/pytest tests/faults/test_replicas.py
 
 # mdBook is built by cargo and Docusaurus installed by npm: minutes to install, so `make test` leaves their sites out without them.
 recipes: setup browser ## The widget on sites built with MkDocs, mdBook and Docusaurus (needs cargo and npm; minutes)

@@ -13,7 +13,8 @@ from tests.support.apps import write_book
 from tests.support.databases import migrated_postgres, postgres
 from tests.support.job_queues import job_ended
 from tests.support.postgres import Postgres
-from tests.support.workers import PROGRAM, SharedServers, qdrant_process
+from tests.support.qdrant_process import qdrant_process
+from tests.support.workers import PROGRAM, SharedServers
 
 __all__ = ["migrated_postgres", "postgres"]
 

@@ -1,12 +1,12 @@
 """Replicas on one database and one index behave as one service, also while they are killed.
 
-Two workers are killed in turn while a book is ingested again and again. REPLICA_CHATS=200 adds two services, which are
-killed too while that many questions are asked: `REPLICA_CHATS=200 pytest tests/faults/test_replicas.py`.
+Two services and two workers are killed in turn while questions are asked and a book is ingested again and again. `make
+replicas` asks 200 questions; with a Qdrant server it uses that one: `make replicas QDRANT_URL=http://localhost:6333`.
 """
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -19,23 +19,34 @@ from bookwise.ingestion.doctor import examine
 from bookwise.operations.shared_jobs import SharedJobs
 from bookwise.wiring import App
 from tests.support.apps import write_book
+from tests.support.index_backends import LIVE_URL, drop_collections, live_address
 from tests.support.job_queues import job_when
 from tests.support.postgres import Postgres
+from tests.support.qdrant_process import qdrant_process
 from tests.support.replicas import Replicas, running_replicas
-from tests.support.workers import SharedServers, qdrant_process
+from tests.support.workers import SharedServers
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-CHATS = int(os.environ.get("REPLICA_CHATS", "0"))
-INGESTS = 5
+CHATS = int(os.environ.get("REPLICA_CHATS", "16"))
+INGESTS = 5 if CHATS >= 200 else 3
 LESSONS = 60
 TOKEN = re.compile(r"zorb\d+")
 
 
 @pytest.fixture
-def servers(postgres: Postgres, migrated_postgres: str, tmp_path: Path) -> Iterator[SharedServers]:
-    with postgres.new_database(like=migrated_postgres) as url, qdrant_process() as qdrant_url:
-        yield SharedServers(database_url=url, qdrant_url=qdrant_url, folder=tmp_path)
+async def servers(postgres: Postgres, migrated_postgres: str, tmp_path: Path) -> AsyncIterator[SharedServers]:
+    with postgres.new_database(like=migrated_postgres) as url:
+        if LIVE_URL not in os.environ:
+            with qdrant_process() as qdrant_url:
+                yield SharedServers(database_url=url, qdrant_url=qdrant_url, folder=tmp_path)
+            return
+        live = live_address()
+        servers = SharedServers(
+            database_url=url, qdrant_url=live.url, qdrant_api_key=live.api_key or "", folder=tmp_path
+        )
+        yield servers
+        await drop_collections(live, servers.collection)
 
 
 def edition(number: int) -> dict[str, str]:
@@ -47,7 +58,7 @@ def edition(number: int) -> dict[str, str]:
 
 async def test_killed_replicas_lose_nothing(servers: SharedServers, tmp_path: Path) -> None:
     root = write_book(tmp_path / "book", edition(0))
-    async with servers.opened() as app, running_replicas(servers, services=2 if CHATS else 0) as replicas:
+    async with servers.opened() as app, running_replicas(servers) as replicas:
         assert app.steps is not None
         queue = SharedJobs(app, app.steps)
         await ended(app, await queue.ingest(str(root), "book", "incremental"))

@@ -19,7 +19,8 @@ from tests.support.apps import found, write_book
 from tests.support.databases import ask
 from tests.support.job_queues import job_ended
 from tests.support.postgres import Postgres
-from tests.support.workers import SharedServers, WorkerProcess, qdrant_process
+from tests.support.qdrant_process import qdrant_process
+from tests.support.workers import SharedServers, WorkerProcess
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -66,9 +66,7 @@ async def live_settings() -> AsyncIterator[dict[str, object]]:
     try:
         yield {"qdrant_url": address.url, "qdrant_api_key": key, "qdrant_collection_name": name}
     finally:
-        for collection in await identities_on_server(address):
-            if collection.startswith(name):
-                await drop_collection(address, collection)
+        await drop_collections(address, name)
 
 
 def _embedded(folder: Path, size: int) -> IndexBackend:
@@ -87,6 +85,13 @@ def server_backend(address: ServerAddress, *, size: int, name: str = "", **more:
         await drop_collection(address, options.collection)
 
     return IndexBackend(open=lambda: open_server_index(address, options), destroy=destroy)
+
+
+async def drop_collections(address: ServerAddress, prefix: str) -> None:
+    """Removes the collections of all embedders under one configured name."""
+    for collection in await identities_on_server(address):
+        if collection.startswith(prefix):
+            await drop_collection(address, collection)
 
 
 async def drop_collection(address: ServerAddress, name: str) -> None:

@@ -73,9 +73,8 @@ class Replicas:
             if (pid := worker.newest_pid) is not None:
                 os.kill(pid, signal.SIGKILL)
                 self.killed.append(f"worker {number}")
-            if self.services:
-                await self.services[number].kill()
-                self.killed.append(f"service {number}")
+            await self.services[number].kill()
+            self.killed.append(f"service {number}")
             with anyio.move_on_after(30):
                 while worker.newest_pid in (None, pid):  # noqa: ASYNC110 - a file sends no event when it grows
                     await anyio.sleep(0.05)
@@ -96,14 +95,14 @@ class Replicas:
 
 
 @asynccontextmanager
-async def running_replicas(servers: SharedServers, *, services: int) -> AsyncIterator[Replicas]:
+async def running_replicas(servers: SharedServers) -> AsyncIterator[Replicas]:
     with ExitStack() as stack:
         workers = [stack.enter_context(servers.worker(RESTART="1")) for _ in range(2)]
-        started = [Service(servers=servers) for _ in range(services)]
-        for service in started:
+        services = [Service(servers=servers) for _ in range(2)]
+        for service in services:
             stack.callback(service.stop)
             await service.start()
         for worker in workers:
             await worker.ready()
         async with httpx2.AsyncClient(timeout=60) as client:
-            yield Replicas(workers=workers, services=started, client=client)
+            yield Replicas(workers=workers, services=services, client=client)

@@ -75,6 +75,7 @@ class SharedServers:
     database_url: str
     qdrant_url: str
     folder: Path
+    qdrant_api_key: str = ""
     lease_seconds: float = 3.0
     collection: str = field(default_factory=lambda: f"test-{uuid4().hex[:8]}")
 
@@ -85,6 +86,7 @@ class SharedServers:
             embedder="hashing",
             database_url=SecretStr(self.database_url),
             qdrant_url=self.qdrant_url,
+            qdrant_api_key=SecretStr(self.qdrant_api_key) if self.qdrant_api_key else None,
             qdrant_collection_name=self.collection,
             worker_lease_seconds=self.lease_seconds,
         )
@@ -94,6 +96,7 @@ class SharedServers:
             **os.environ,
             "DATABASE_URL": self.database_url,
             "QDRANT_URL": self.qdrant_url,
+            **({"QDRANT_API_KEY": self.qdrant_api_key} if self.qdrant_api_key else {}),
             "QDRANT_COLLECTION_NAME": self.collection,
             "BOOKWISE_DATA_DIR": str(self.folder / "data"),
             "BOOKWISE_EMBEDDER": "hashing",
@@ -130,18 +133,3 @@ class SharedServers:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)  # also what a restart has left
                 process.wait(30)
-
-
-@contextmanager
-def qdrant_process() -> Iterator[str]:
-    """The address of a loopback Qdrant in a process of its own, which survives the kills of its users."""
-    command = [sys.executable, "-m", "tests.support.qdrant_loopback", "--port", "0"]
-    root = str(Path(__file__).parents[2])
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=root)
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip().split()[-1]
-    finally:
-        process.kill()
-        process.wait(30)
-        process.stdout.close()

@@ -41,7 +41,7 @@ async def serve(settings: Settings) -> None:
                 try:
                     # Not uvicorn's lifespan: an error at start must reach the user unchanged.
                     async with app.router.lifespan_context(app):
-                        await server.announce(app.state.service)
+                        await server.start_serving(app.state.service)
                         gate.is_open = True
                         await server.ended.wait()
                 except Exception as error:  # noqa: BLE001 - raised below, when the server has ended
@@ -89,8 +89,8 @@ class Server(uvicorn.Server):
         self._listening.listen(BACKLOG)  # uvicorn has set a smaller one
         self._is_listening.set()
 
-    async def announce(self, state: ServiceState) -> None:
-        """Writes the address for local commands and for people. From now on the service is open."""
+    async def start_serving(self, state: ServiceState) -> None:
+        """Opens the service, and writes its address for local commands and for people."""
         await self._is_listening.wait()
         self._state = state
         self.config.early_refusal = EarlyRefusal(state)

@@ -53,16 +53,12 @@ _ParsedText: TypeAlias = tuple[str, list[LessonPart]]
 
 
 def _markdown(file: LessonFile, text: str) -> _ParsedText:
-    from bookwise.ingestion.parsing.markdown import markdown_parts  # loads markdown-it: 65 ms
+    from bookwise.ingestion.parsing import markdown, notebook  # loads markdown-it: 65 ms
 
+    if file.format == "notebook":
+        return "", notebook.notebook_parts(text, dialect_of(file))
     _, body, _ = split_front_matter(text)
-    return "", markdown_parts(body, dialect_of(file))
-
-
-def _notebook(file: LessonFile, text: str) -> _ParsedText:
-    from bookwise.ingestion.parsing.notebook import notebook_parts  # loads markdown-it: 65 ms
-
-    return "", notebook_parts(text, dialect_of(file))
+    return "", markdown.markdown_parts(body, dialect_of(file))
 
 
 def _restructured(file: LessonFile, text: str) -> _ParsedText:
@@ -80,7 +76,7 @@ def _html(file: LessonFile, text: str) -> _ParsedText:
 _PARSERS: dict[LessonFormat, Callable[[LessonFile, str], _ParsedText]] = {
     "markdown": _markdown,
     "mdx": _markdown,
-    "notebook": _notebook,
+    "notebook": _markdown,
     "rst": _restructured,
     "html": _html,
 }

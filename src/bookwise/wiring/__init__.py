@@ -18,6 +18,7 @@ from bookwise.adapters.collection_guard import CollectionGuard, GuardedCatalogRe
 from bookwise.adapters.data_folder import lock_data_folder
 from bookwise.adapters.disk_space import require_space
 from bookwise.adapters.embedders.hashing import HashingEmbedder
+from bookwise.adapters.embedders.minilm import MiniLM
 from bookwise.adapters.qdrant.collections import configured_name, index_ids, index_name
 from bookwise.adapters.qdrant.packages import require_client
 from bookwise.adapters.sql.address import sqlite_url
@@ -345,8 +346,6 @@ async def open_embedder(settings: Settings, *, inline: bool = False) -> AsyncIte
     """The configured embedder. No model is loaded and no service called yet. `inline`: one question at a time."""
     match settings.embedder.partition(":")[0]:
         case "minilm":
-            from bookwise.adapters.embedders.minilm import MiniLM  # loads anyio and thread pools: 10 ms
-
             yield MiniLM(
                 cache=settings.cache_folder,
                 model_dir=settings.model_dir,

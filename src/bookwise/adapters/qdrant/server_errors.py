@@ -9,7 +9,7 @@ from qdrant_client.http.exceptions import ApiException, ResponseHandlingExceptio
 
 from bookwise.domain.errors import BookwiseError, IndexUnavailable, Misconfigured
 
-RETRYABLE_STATUSES = frozenset({408, 429, 502, 503, 504})
+RETRYABLE_STATUSES = frozenset({429, 502, 503, 504})
 
 #: What the client raises. It has no common base; a response that is not JSON is a plain ValueError or AssertionError.
 CLIENT_ERRORS = (ApiException, QdrantException, ValueError, AssertionError)

@@ -6,7 +6,7 @@ from bookwise.domain.answers import Passage
 from bookwise.text.words import content_words, stem
 
 CHOICES_MAX = 4
-CLOSE = 0.1  #: passages whose similarities differ by at most this much match equally well; chosen on the sample book
+EQUAL_WITHIN = 0.1  #: passages whose similarities differ by at most this much match equally well; chosen on the sample book
 
 _GENERAL = """
 install installation uninstall run start stop setup set configure create build open close update upgrade add remove
@@ -22,6 +22,6 @@ def choices(question: str, passages: Sequence[Passage]) -> tuple[Passage, ...]:
     best = passages[0].score if passages else 0.0
     lessons: dict[str, Passage] = {}
     for passage in passages:
-        if best - passage.score <= CLOSE:
+        if best - passage.score <= EQUAL_WITHIN:
             lessons.setdefault(passage.chunk.lesson_id, passage)
     return tuple(lessons.values())[:CHOICES_MAX] if len(lessons) > 1 else ()

@@ -26,7 +26,7 @@ from bookwise.ports import AnswerTask, Written
 ALONE = Budget(words=190, whole=250)
 FIRST = Budget(words=110, whole=170)
 SECOND = Budget(words=100, whole=130)
-CLOSE = 0.25  #: a second section within this score of the first is shown too
+SECOND_WITHIN = 0.25  #: a second section within this score of the first is shown too
 LEFT_OUT = "…"
 
 
@@ -57,7 +57,7 @@ def _shown_sections(question: QuestionType, ranked: Sequence[RankedSection]) -> 
     """The best section; the second one too when it is about as good, or when two things are compared."""
     if len(ranked) < 2:
         return ranked
-    close = ranked[0].score - ranked[1].score <= CLOSE
+    close = ranked[0].score - ranked[1].score <= SECOND_WITHIN
     return ranked[:2] if close or question.kind == "difference" else ranked[:1]
 
 
