@@ -13,6 +13,7 @@ from bookwise.operations.ask import AskBook
 from bookwise.schemas.answers import Outcome, summarize_answer
 from bookwise.wiring import open_app
 from tests.support.apps import SAMPLE_BOOK, ingested
+from tests.support.copies import copy_folder
 from tests.support.http_service import Opened, events_in, http_service
 from tests.support.small_book import settings_for
 
@@ -69,7 +70,8 @@ def sample_questions() -> list[ValidationQuestion]:
     return [question for group in groups.values() for question in group[:2]]
 
 
-async def test_a_question_to_the_sample_book_has_one_outcome(tmp_path: Path) -> None:
+async def test_a_question_to_the_sample_book_has_one_outcome(tmp_path: Path, sample_vectors: Path) -> None:
+    copy_folder(sample_vectors, tmp_path / "data")
     settings = settings_for(tmp_path / "data")
     async with open_app(settings) as app:
         await ingested(app, SAMPLE_BOOK, book_id=BOOK)

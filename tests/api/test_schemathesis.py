@@ -27,7 +27,7 @@ from tests.support.http_service import DELIBERATE
 from tests.support.small_book import BOOK, LESSONS, settings_for
 
 REQUESTS_MIN = 1_000  #: of each service
-MADE_UP = 9  #: for each operation, valid and invalid each
+MADE_UP = 4  #: for each operation, valid and invalid each
 KEY = "Idempotency-Key"
 CHECKS: Any = [
     checks.not_a_server_error,
