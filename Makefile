@@ -12,6 +12,8 @@ LOCK := $(UV) pip compile pyproject.toml --excludes lock-excludes.txt --generate
 # Four workers keep two cores busy: many tests wait for a process, a timeout or a kill.
 PYTEST := $(BIN)/pytest -n 4 --dist worksteal
 
+CACHES := tests/support/__pycache__
+
 # Byte code is kept, even if the environment forbids it: the tests start hundreds of processes.
 export PYTHONDONTWRITEBYTECODE :=
 
@@ -54,7 +56,7 @@ check: setup lint ## Format, lint, types, layers, unit tests and contracts on lo
 	@$(PYTEST) -m "not slow" -k "not postgres" tests/unit tests/contracts tests/architecture
 
 lint: setup
-	@$(MAKE) --no-print-directory -j 2 types style
+	@$(MAKE) --no-print-directory -j 2 types style $(CACHES)
 
 types:
 	@$(BIN)/mypy --no-error-summary
@@ -63,6 +65,10 @@ style:
 	@$(BIN)/ruff format --check --quiet . && $(BIN)/ruff check --quiet .
 	@$(BIN)/lint-imports >/dev/null || $(BIN)/lint-imports
 	@$(BIN)/python -m docs.reference --check
+
+# The second core is free while mypy reads everything.
+$(CACHES):
+	@$(BIN)/python -m tests.support.warm_caches >/dev/null
 
 # Programs that the tests need come from Debian where this may be done. Without one, its tests are left out, with a message.
 browser:
