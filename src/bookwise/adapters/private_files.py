@@ -9,7 +9,7 @@ from threading import Lock
 
 PRIVATE_UMASK = 0o077
 OWN_NAMES = frozenset({"lock", "seal.json", "index", "damaged", "sites", "cache"})
-DATABASE_PREFIX = "bookwise.db"  #: also of SQLite's files beside it
+DATABASE_PREFIX = "bookwise.db"  #: also of the files that SQLite adds
 
 logger = logging.getLogger(__name__)
 

@@ -122,7 +122,7 @@ class ServerCollection:
     async def _create_missing_indexes(self, info: models.CollectionInfo) -> None:
         """Creates the field indexes that a filter needs and the collection does not have.
 
-        One after the other: the server does not work on several at once, and each has a deadline of its own.
+        One after the other: the server does not work on several at once, and each has its own deadline.
         """
         for field, schema in field_indexes().items():
             if field not in info.payload_schema:

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class PostgresKeyChanges:
-    """Listens on a connection of its own, and connects again when that is lost.
+    """Listens on a separate connection, and reconnects when it is lost.
 
     Behind a connection pooler notifications do not arrive. Then, and while no connection can be made, the number of
     changes is read twice a second.

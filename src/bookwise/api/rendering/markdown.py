@@ -29,7 +29,7 @@ _ALIGNED = {"text-align:right": "bw-right", "text-align:center": "bw-center"}
 
 
 def absolute_links_only(address: str) -> str | None:
-    """The resolver for text that has no page of its own, such as an answer."""
+    """The resolver for text that belongs to no page, such as an answer."""
     return address if urlsplit(address).scheme in ("http", "https") else None
 
 

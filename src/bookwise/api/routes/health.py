@@ -190,7 +190,7 @@ async def _run_check(check: Check, kind: str | None) -> tuple[Dependency, str]:
 
 
 def _model_dependency(model: ModelStatus) -> Dependency:
-    """From the calls so far: a check of its own would cost money. Without the model, answers quote the book."""
+    """From the calls so far: a separate check would cost money. Without the model, answers quote the book."""
     seconds = model.latency_seconds
     return Dependency(
         ok=model.is_available,

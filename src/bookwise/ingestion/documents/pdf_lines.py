@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median
 
-RUNNING_MIN = 3  #: a line that is on so many pages at the same height is a running header or footer
+RUNNING_MIN = 3  #: a line on at least this many pages at the same height is a running header or footer
 EDGE_LINES = 2  #: lines at the top and at the bottom of a page that can be running lines
 BULLET_OFFSET = 0.3  #: of the font size: how much higher or lower than its line a bullet can be
 HEADING_RATIO = 1.15  #: a heading is at least this much larger than the text
