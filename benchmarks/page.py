@@ -1,5 +1,14 @@
-"""The chat page on the sample book: its weight, and when the first words of an answer are visible, compared with the
-API: over HTTP from a program, and with a bare `fetch` in the same browser.
+"""The chat page on the sample book: its weight, and when a reader sees the first words of an answer.
+
+Four ways take turns, with quotes of the book and with a scripted language model:
+
+- `program`: the API from Python, until the first event `content` has arrived;
+- `fetch`: the request of the page as a bare `fetch` in the browser, until the same event has arrived;
+- `smallest`: the smallest page that a reader could use: a box, that `fetch`, and the words as plain text;
+- `page`: the chat page.
+
+The clock of both pages starts when Enter is pressed, and stops when the browser has rendered the frame in which the
+first words are visible (`IntersectionObserver`). The screen shows this frame with its next refresh.
 
 python -m benchmarks.page [--rounds N]
 """
@@ -9,14 +18,18 @@ import gzip
 import json
 import re
 import shutil
+import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from statistics import median
 from uuid import uuid4
 
 import anyio
 import httpx2
+from anyio.streams.text import TextReceiveStream
 from playwright.async_api import Page, async_playwright
 from tests.support.serve_process import PROGRAM, environment, serving
 
@@ -30,28 +43,57 @@ QUESTIONS = (
     "What is a URDF file for?",
     "How do nodes communicate?",
 )
-#: Asks, and resolves with the milliseconds until the answer has its first words.
-ASK = """question => new Promise((resolve) => {
-  const started = performance.now();
-  const log = document.querySelector(".bw-log");
-  const watcher = new MutationObserver(() => {
-    if (!log.querySelector(".bw-exchange:last-child .bw-text")?.textContent) return;
-    watcher.disconnect();
-    requestAnimationFrame(() => resolve(performance.now() - started));
+MODEL_QUESTIONS = QUESTIONS[:1]  #: the scripted model has an answer to this one
+WARM_UP = 4  #: answers that are not measured
+PAUSE_SECONDS = 0.05  #: before each question, so that nothing of the last answer is still going on
+#: With each Enter, `shown` becomes the milliseconds until a frame is rendered in which a matching element is visible.
+WATCH = """selector => document.addEventListener("keydown", (event) => {
+  if (event.key !== "Enter") return;
+  window.shown = new Promise((resolve) => {
+    const frames = new IntersectionObserver((entries) => {
+      const seen = entries.find((entry) => entry.isIntersecting);
+      if (!seen) return; // replaced before it was drawn
+      resolve(seen.time - event.timeStamp);
+      changes.disconnect();
+      frames.disconnect();
+    });
+    const changes = new MutationObserver(() => {
+      const found = [...document.querySelectorAll(selector)].filter((element) => element.textContent);
+      for (const element of found) frames.observe(element);
+    });
+    changes.observe(document.body, { childList: true, subtree: true });
   });
-  watcher.observe(log, { childList: true, subtree: true });
-  window.bookwiseChat.ask(question);
-})"""
-#: The same question to the API, from the page: resolves with the milliseconds until the first words arrive.
-FETCH = """async ([message, session_id]) => {
-  const started = performance.now();
-  const body = JSON.stringify({ message, session_id, book_id: "physical-ai-robotics" });
+}, true)"""
+#: Reads an answer, and calls `first` with the first event `content`.
+READ = """async (message, first) => {
+  const body = JSON.stringify({ message, html: true, book_id: "physical-ai-robotics" });
   const headers = { "Content-Type": "application/json" };
   const { body: stream } = await fetch("chat/stream", { method: "POST", headers, body });
-  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
-  for (let text = ""; !text.includes("event: content");) text += (await reader.read()).value;
-  return performance.now() - started;
+  const reader = stream.getReader(), decoder = new TextDecoder();
+  for (let text = "", isFirst = true; ;) {
+    const { value, done } = await reader.read();
+    if (done) return;
+    text += decoder.decode(value, { stream: true });
+    const content = isFirst && /event: content\\ndata: (.*)\\n\\n/.exec(text);
+    if (content) first(JSON.parse(content[1]));
+    if (content) isFirst = false;
+  }
 }"""
+FETCH = f"""async question => {{
+  const started = performance.now();
+  let ended;
+  await ({READ})(question, () => {{ ended = performance.now(); }});
+  return ended - started;
+}}"""
+SMALLEST = f"""() => {{
+  const box = document.createElement("input");
+  document.body.replaceChildren(box);
+  box.addEventListener("keydown", (event) => {{
+    if (event.key !== "Enter") return;
+    const words = document.createElement("p");
+    window.ended = ({READ})(box.value, ({{ delta }}) => {{ words.textContent = delta; box.after(words); }});
+  }});
+}}"""
 
 
 def weight() -> int:
@@ -61,58 +103,96 @@ def weight() -> int:
     return sum(len(gzip.compress((WEB / name).read_bytes())) for name in names)
 
 
+async def in_program(client: httpx2.AsyncClient, question: str) -> float:
+    started, ended = time.perf_counter(), 0.0
+    body = {"message": question, "session_id": str(uuid4()), "book_id": "physical-ai-robotics"}
+    async with client.stream("POST", "/chat/stream", json=body) as answer:
+        async for line in answer.aiter_lines():
+            if line == "event: content" and not ended:
+                ended = time.perf_counter()
+    return (ended - started) * 1000
+
+
+async def in_smallest(page: Page, question: str) -> float:
+    await page.evaluate("() => document.querySelector('p')?.remove()")
+    shown = await _shown(page, "input", question)
+    await page.evaluate("() => window.ended")
+    return shown
+
+
 async def in_page(page: Page, question: str) -> float:
     await page.evaluate("() => window.bookwiseChat.clear()")
-    shown: float = await page.evaluate(ASK, question)
+    shown = await _shown(page, "textarea", question)
     await page.locator(".bw-tools").first.wait_for()
     return shown
 
 
-async def over_http(client: httpx2.AsyncClient, question: str) -> float:
-    """Milliseconds until the first words arrive."""
-    started = time.perf_counter()
-    body = {"message": question, "session_id": str(uuid4()), "book_id": "physical-ai-robotics"}
-    async with client.stream("POST", "/chat/stream", json=body) as answer:
-        async for line in answer.aiter_lines():
-            if line == "event: content":
-                return (time.perf_counter() - started) * 1000
-    raise RuntimeError("The answer has no text.")
+async def _shown(page: Page, box: str, question: str) -> float:
+    await page.bring_to_front()
+    await page.locator(box).fill(question)
+    await anyio.sleep(PAUSE_SECONDS)
+    await page.keyboard.press("Enter")
+    shown: float = await page.evaluate("() => window.shown")
+    return shown
 
 
-async def measure(url: str, rounds: int) -> dict[str, float]:
-    """The ways take turns, so that a busy machine slows all of them."""
-    page_times, http_times, fetch_times = [], [], []
+async def measure(url: str, questions: Sequence[str], rounds: int) -> dict[str, float]:
+    """Medians in milliseconds. The ways take turns, so that a busy machine slows all of them."""
+    times: dict[str, list[float]] = {"program": [], "fetch": [], "smallest": [], "page": []}
     async with async_playwright() as playwright, httpx2.AsyncClient(base_url=url, timeout=60) as client:
         browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = await browser.new_page()
+        page, smallest = await browser.new_page(), await browser.new_page()
         await page.goto(url)
         await page.locator(".bw-starters button").first.wait_for()
-        for question in (*QUESTIONS, *QUESTIONS * rounds):
-            page_times.append(await in_page(page, question))
-            http_times.append(await over_http(client, question))
-            fetch_times.append(await page.evaluate(FETCH, [question, str(uuid4())]))
+        await page.evaluate(WATCH, ".bw-exchange:last-child .bw-text > *")
+        await smallest.goto(f"{url}/page.css")
+        await smallest.evaluate(SMALLEST)
+        await smallest.evaluate(WATCH, "p")
+        for at in range(WARM_UP + rounds * len(QUESTIONS)):
+            question = questions[at % len(questions)]
+            await anyio.sleep(PAUSE_SECONDS)
+            times["program"].append(await in_program(client, question))
+            await anyio.sleep(PAUSE_SECONDS)
+            times["fetch"].append(await page.evaluate(FETCH, question))
+            times["smallest"].append(await in_smallest(smallest, question))
+            times["page"].append(await in_page(page, question))
         await browser.close()
-    warm = len(QUESTIONS)
-    times = {"page_ms": page_times, "http_ms": http_times, "fetch_ms": fetch_times}
-    return {name: median(values[warm:]) for name, values in times.items()}
+    return {name: round(median(values[WARM_UP:]), 1) for name, values in times.items()}
+
+
+@asynccontextmanager
+async def model_settings() -> AsyncIterator[dict[str, str]]:
+    """The settings of a service whose answers are written by the scripted model."""
+    async with await anyio.open_process([sys.executable, "-m", "benchmarks.slow_model"]) as model:
+        assert model.stdout is not None
+        port = (await TextReceiveStream(model.stdout).receive()).strip()
+        yield {"OPENAI_API_KEY": "sk-scripted", "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1"}
+        model.terminate()
+
+
+def report(name: str, times: dict[str, float]) -> None:
+    ratios = {way: times["page"] / times[way] for way in ("program", "fetch", "smallest")}
+    verdict = "met" if ratios["program"] <= RATIO_MAX else "missed"
+    print(json.dumps({"answers": name, "ms": times}))
+    print(f"{name}: first words {ratios['program']:.2f} x the API from a program, at most {RATIO_MAX}: {verdict}")
+    print(f"{name}: {ratios['fetch']:.2f} x a fetch in the browser, {ratios['smallest']:.2f} x the smallest page")
+    print(f"{name}: the smallest page takes {times['smallest'] / times['program']:.2f} x the API from a program")
 
 
 async def main(rounds: int) -> None:
+    print(
+        f"weight {weight() / 1000:.1f} kB of {WEIGHT_MAX / 1000:.0f}: {'met' if weight() <= WEIGHT_MAX else 'missed'}"
+    )
     with tempfile.TemporaryDirectory() as folder:
         data = Path(folder) / "data"
         await anyio.run_process([PROGRAM, "ingest", str(SAMPLE)], env=environment(data))
         async with serving(data) as service:
-            times = await measure(service.url, rounds)
-    ratio = times["page_ms"] / times["http_ms"]
-    print(json.dumps({"weight_bytes": weight(), **times, "ratio": ratio}, indent=2))
-    print(
-        f"weight {weight() / 1000:.1f} kB of {WEIGHT_MAX / 1000:.0f}: {'met' if weight() <= WEIGHT_MAX else 'missed'}"
-    )
-    print(f"first words {ratio:.2f} x the API, at most {RATIO_MAX}: {'met' if ratio <= RATIO_MAX else 'missed'}")
-    print(f"first words {times['page_ms'] / times['fetch_ms']:.2f} x a fetch of the API in the same browser")
+            report("quotes", await measure(service.url, QUESTIONS, rounds))
+        async with model_settings() as settings, serving(data, **settings) as service:
+            report("model", await measure(service.url, MODEL_QUESTIONS, rounds))
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=10)
     anyio.run(main, parser.parse_args().rounds)

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from bookwise.api.rendering import answers
+from bookwise.api.rendering.markdown import render
 from tests.support.apps import ingested, write_book
 from tests.support.http_service import Opened, events_in
 from tests.support.small_book import BOOK
@@ -102,3 +104,21 @@ async def test_a_filter_limits_an_answer(opened: Opened) -> None:
 def elements(html: str) -> list[str]:
     body = LexborHTMLParser(f"<main>{html}</main>").css_first("main")
     return [node.html or "" for node in body.iter()]
+
+
+async def test_a_quote_is_rendered_once_for_the_stream_the_end_and_a_reload(
+    opened: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendered: list[str] = []
+
+    def counted(text: str, *args: Any, **options: Any) -> str:
+        rendered.append(text)
+        return render(text, *args, **options)
+
+    monkeypatch.setattr(answers, "render", counted)
+    answers.answer_html.cache_clear()
+    for _ in range(2):
+        stream = await opened.client.post("/chat/stream", json={"message": VALVE, "html": True})
+        done = events_in(stream.text)[-1].data
+        await opened.client.get(f"/session/{done['session_id']}?html=true")
+    assert rendered == [done["response"]]

@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 SALT = "How much salt goes into the dough?"
 SESSION, STREAM = re.compile(r"/session/"), "**/chat/stream"
-#: Streams stop before their last event, until they are aborted or `endAnswer` is called.
+#: Streams stop before an event, until they are aborted or `endAnswer` is called.
 WITHOUT_AN_END = """
 const original = window.fetch;
 window.fetch = async (url, options) => {
@@ -25,11 +25,19 @@ window.fetch = async (url, options) => {
   if (!window.holdsAnswers || !String(url).endsWith("/chat/stream")) return response;
   const text = await response.text();
   return new Response(new ReadableStream({ start(stream) {
-    const [begin, end] = text.split("event: done");
-    stream.enqueue(new TextEncoder().encode(begin));
-    window.endAnswer = () => stream.enqueue(new TextEncoder().encode(`event: done${end}`));
+    const at = text.indexOf("event: LAST");
+    stream.enqueue(new TextEncoder().encode(text.slice(0, at)));
+    window.endAnswer = () => stream.enqueue(new TextEncoder().encode(text.slice(at)));
     options.signal.addEventListener("abort", () => stream.error(options.signal.reason));
   } }));
+};
+"""
+#: All events of an answer arrive at the same time.
+AT_ONCE = """
+const original = window.fetch;
+window.fetch = async (url, options) => {
+  const response = await original(url, options);
+  return String(url).endsWith("/chat/stream") ? new Response(await response.text()) : response;
 };
 """
 
@@ -63,8 +71,8 @@ async def answered(page: Page, question: str) -> None:
     await expect(page.locator(".bw-tools")).to_have_count(count + 1)
 
 
-async def hold_answers(page: Page) -> None:
-    await page.add_init_script(WITHOUT_AN_END)
+async def hold_answers(page: Page, *, before: str = "done") -> None:
+    await page.add_init_script(WITHOUT_AN_END.replace("LAST", before))
 
 
 async def ask_without_end(page: Page, question: str) -> None:
@@ -288,3 +296,65 @@ async def test_a_lesson_opened_in_a_browser_is_a_page_with_the_marked_words_of_t
     await expect(page.get_by_role("alert")).to_have_text(re.compile("^This lesson is not in the book"))
     await page.get_by_role("link", name="Ask the book").click()
     await expect(page.get_by_label("Your question")).to_be_visible()
+
+
+async def test_the_first_words_are_drawn_before_the_end_of_the_answer_is_handled(page: Page, site: Served) -> None:
+    await page.add_init_script(AT_ONCE)
+    await open_book(page, site)
+    await page.evaluate(
+        """() => {
+          const look = () => {
+            const answer = document.querySelector("article");
+            if (answer?.querySelector(".bw-text").textContent) window.wasBusy ??= answer.getAttribute("aria-busy");
+            requestAnimationFrame(look);
+          };
+          look();
+        }"""
+    )
+    await answered(page, VALVE)
+    assert await page.evaluate("window.wasBusy") == "true"
+
+
+async def test_an_answer_that_is_stopped_at_its_first_words_has_no_end(page: Page, site: Served) -> None:
+    await page.add_init_script(AT_ONCE)
+    await open_book(page, site)
+    await page.evaluate(
+        """() => new MutationObserver(() => {
+          if (document.querySelector("article .bw-text")?.textContent) bookwiseChat.stop();
+        }).observe(document.querySelector(".bw-log"), { childList: true, subtree: true })"""
+    )
+    await ask(page, VALVE)
+    await expect(page.locator("article").get_by_text("Stopped.")).to_be_visible()
+    await expect(page.locator(".bw-tools")).to_have_count(0)
+    await expect(page.locator(".bw-chip")).to_have_count(0)
+
+
+async def test_a_conversation_is_listed_when_it_is_stopped_before_its_first_words(page: Page, site: Served) -> None:
+    await hold_answers(page, before="content")
+    await open_book(page, site)
+    await page.evaluate("window.holdsAnswers = true")
+    await ask(page, VALVE)
+    await page.wait_for_function("() => Boolean(window.endAnswer)")
+    await page.get_by_role("button", name="Stop").click()
+    await expect(page.get_by_role("button", name=VALVE, exact=True)).to_be_visible()
+
+
+async def test_a_question_is_sent_before_anything_is_measured_or_drawn(page: Page, site: Served) -> None:
+    """Layout, or a list of a hundred conversations, would hold up the request."""
+    await open_book(page, site)
+    await page.evaluate(
+        """() => {
+          const log = [], original = window.fetch;
+          const spy = (prototype, name) => {
+            const { get } = Object.getOwnPropertyDescriptor(prototype, name);
+            Object.defineProperty(prototype, name, { get() { log.push("layout"); return get.call(this); } });
+          };
+          spy(Element.prototype, "scrollHeight");
+          spy(HTMLElement.prototype, "offsetTop");
+          window.fetch = (...request) => { log.push("request"); return original(...request); };
+          addEventListener("keydown", () => { log.length = 0; }, true);
+          window.steps = log;
+        }"""
+    )
+    await answered(page, VALVE)
+    assert await page.evaluate("steps[0]") == "request"

@@ -4,7 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bookwise.api.rendering.markdown import parse, render, top_level
+from bookwise.api.rendering.answers import answer_html
+from bookwise.api.rendering.markdown import parse, top_level
 from bookwise.domain.answers import Highlight
 
 _LINE_BREAK = re.compile(r"\r\n?|\n")
@@ -31,7 +32,7 @@ class StreamRenderer:
         self._finish_blocks()
         self._highlights += [highlight.moved(len(self._rest)) for highlight in highlights]
         self._rest += delta
-        return HtmlDelta(self._finished, render(self._rest, self._highlights, cited=True))
+        return HtmlDelta(self._finished, answer_html(self._rest, tuple(self._highlights)))
 
     def _finish_blocks(self) -> None:
         """Leaves out the blocks that the next delta cannot change."""

@@ -58,10 +58,12 @@ export class Exchange {
     if (query && query.trim() !== this.question.trim()) this.progress.textContent = this.chat.strings.searchedFor(query);
   }
 
+  /** Shows more of the answer. Returns whether these are its first words. */
   more({ delta, keep, html }) {
     this.text += delta;
     this.progress.remove();
     this.show(keep, html);
+    return this.text === delta;
   }
 
   show(keep, html) {
@@ -145,8 +147,7 @@ export class Exchange {
   confidence(level) {
     const [label, explanation] = this.chat.strings.levels[level] || [];
     if (!label) return null;
-    const details = make("details", { class: `bw-level bw-${level}` }, make("summary", {}, label), make("p", {}, explanation));
-    return details;
+    return make("details", { class: `bw-level bw-${level}` }, make("summary", {}, label), make("p", {}, explanation));
   }
 
   actions(result) {

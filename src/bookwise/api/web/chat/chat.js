@@ -40,7 +40,8 @@ class Chat {
     this.heading = make(compact ? "h2" : "h1", { class: "bw-title" }, this.fixed.title || strings.title);
     this.picker = make("select", { class: "bw-picker", "aria-label": strings.book, hidden: true, onchange: () => this.choose(this.picker.value) });
     this.menu = button({ name: "menu", label: strings.threads, css: "bw-quiet bw-menu", "aria-expanded": "false", onclick: () => this.toggleThreads() });
-    const name = { [compact ? "label" : "text"]: strings.newThread }; // the widget has no room for the word
+    // The widget has no room for the word.
+    const name = { [compact ? "label" : "text"]: strings.newThread };
     const fresh = button({ name: "add", ...name, css: "bw-fresh", onclick: () => this.clear() });
     this.head = make("header", { class: "bw-head" }, this.threads && this.menu, make("div", { class: "bw-heading" }, this.heading, this.picker), fresh);
     this.log = make("div", { class: "bw-log", role: "region", "aria-label": strings.conversation, tabindex: "0" });
@@ -49,7 +50,8 @@ class Chat {
     this.status = make("div", { class: "bw-hidden", role: "status" });
     const center = make("div", { class: "bw-center" }, this.log, this.composer.element);
     const columns = make("div", { class: "bw-columns" }, this.threads?.element, center, this.panel.element);
-    columns.addEventListener("click", (event) => { if (event.target === columns) this.toggleThreads(false); }); // beside the list
+    // A click beside the list closes it.
+    columns.addEventListener("click", (event) => { if (event.target === columns) this.toggleThreads(false); });
     this.element = make("div", { class: `bw${compact ? " bw-compact" : ""}` }, this.head, columns, this.status);
   }
 
@@ -187,7 +189,8 @@ class Chat {
     const pairs = [];
     for (const message of messages) {
       if (message.role === "user") pairs.push([message.content]);
-      else if (pairs.length) pairs.at(-1)[1] = message; // else the question is older than the messages of the response
+      // Without a pair, the question is older than the messages of the response.
+      else if (pairs.length) pairs.at(-1)[1] = message;
     }
     const isCut = ([, answer]) => !answer || answer.complete === false;
     const shown = pairs.filter((pair, at) => !(isCut(pair) && pairs[at + 1]?.[0] === pair[0]));
@@ -230,8 +233,9 @@ class Chat {
     this.abort = abort;
     this.composer.setBusy(true);
     try {
-      await this.starting; // the stored messages come first
-      if (this.filters && Object.keys(this.store.filters(this.book)).length) await this.details; // until they are shown
+      // The stored messages come first, and the filters that the reader has set.
+      await this.starting;
+      if (this.filters && Object.keys(this.store.filters(this.book)).length) await this.details;
       if (abort.signal.aborted || !this.book) this.composer.offer(message);
       else await this.answer(message, abort.signal);
     } finally {
@@ -241,7 +245,8 @@ class Chat {
 
   async answer(message, signal) {
     const exchange = new Exchange(this, message);
-    const received = this.receive(exchange, signal); // the request is on its way while the question is shown
+    // The request is on its way while the question is shown.
+    const received = this.receive(exchange, signal);
     this.log.querySelector(".bw-empty")?.remove();
     this.log.append(exchange.element);
     this.scrollTo(exchange);
@@ -257,21 +262,23 @@ class Chat {
   async receive(exchange, signal) {
     this.session ||= newSessionId();
     const body = { message: exchange.question, html: true, book_id: this.book, session_id: this.session, ...this.filters?.chosen(), ...this.fixed.request() };
+    let listing;
     for await (const [name, data] of this.service.events("chat/stream", body, signal)) {
-      if (name === "tool_call") exchange.search(data.arguments.query);
-      if (name !== "error") this.keep(exchange); // the service has stored the question
-      if (name === "content") exchange.more(data);
       if (name === "error") throw new Problem(data, data.status);
+      // The service has stored the question: the conversation is there after a reload. It is listed after the first words.
+      if (!listing) {
+        this.store.touch(this.session, this.book, exchange.question);
+        listing = setTimeout(() => this.showThreads(), 300);
+      }
+      if (name === "tool_call") exchange.search(data.arguments.query);
       if (name === "done") this.complete(data, exchange);
+      if (name === "content" && exchange.more(data)) {
+        await drawn();
+        clearTimeout(listing);
+        this.showThreads();
+        signal.throwIfAborted();
+      }
     }
-  }
-
-  /** Lists the conversation, with the first event of an answer: an interrupted answer is there after a reload, too. */
-  keep(exchange) {
-    if (exchange.isKept) return;
-    exchange.isKept = true;
-    this.store.touch(this.session, this.book, exchange.question);
-    this.showThreads();
   }
 
   complete(result, exchange) {
@@ -404,6 +411,14 @@ class Chat {
   scrollTo(exchange) {
     this.log.scrollTop = exchange.element.offsetTop - this.log.offsetTop;
   }
+}
+
+/** Waits until the first words are on the screen: nothing else may hold them up. A hidden page draws nothing. */
+function drawn() {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, 99);
+  });
 }
 
 /** Adds the style of the chat to the document or shadow root of an element. */

@@ -14,6 +14,8 @@ export class Composer {
     this.element = make("form", { class: "bw-composer" }, filters?.element, make("div", { class: "bw-box" }, this.input, this.send), this.counter);
     this.element.addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });
     this.input.addEventListener("input", () => this.update());
+    // A closed panel has no size to measure: then this is the first time.
+    this.input.addEventListener("focus", () => this.fit());
     this.input.addEventListener("keydown", (event) => this.press(event));
     this.text = store.draft;
   }
@@ -33,13 +35,21 @@ export class Composer {
     const length = Array.from(this.text.trim()).length;
     this.isTooLong = length > QUESTION_MAX;
     this.counter.hidden = length < COUNT_FROM;
-    this.counter.textContent = (this.isTooLong ? this.strings.tooLong : this.strings.count)(length, QUESTION_MAX);
+    if (!this.counter.hidden) this.counter.textContent = (this.isTooLong ? this.strings.tooLong : this.strings.count)(length, QUESTION_MAX);
     this.counter.classList.toggle("bw-problem", this.isTooLong);
-    this.send.setAttribute("aria-disabled", String(this.isTooLong && !this.isBusy));
+    this.enable();
     this.store.draft = this.text;
-    if (!this.input.isConnected) return;
+    // Measuring now would hold up a question that is being sent.
+    requestAnimationFrame(() => this.fit());
+  }
+
+  /** The button also stops an answer, even if the next question is too long. */
+  enable() { this.send.setAttribute("aria-disabled", String(this.isTooLong && !this.isBusy)); }
+
+  fit() {
     this.input.style.height = "auto";
-    this.input.style.height = `${Math.min(this.input.scrollHeight, 200)}px`;
+    const height = Math.min(this.input.scrollHeight, 200);
+    if (height) this.input.style.height = `${height}px`;
   }
 
   press(event) {
@@ -69,6 +79,6 @@ export class Composer {
     this.send.setAttribute("title", label);
     this.send.replaceChildren(icon(isBusy ? "stop" : "send"));
     this.send.firstChild.classList.toggle("bw-solid", isBusy);
-    this.update();
+    this.enable();
   }
 }

@@ -59,12 +59,13 @@ export class Service {
   /** Yields server-sent events as [name, data]. A stream without a final event is a lost connection. */
   async *events(path, body, signal) {
     const response = await this.post(path, body, signal);
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    const reader = response.body.getReader();
+    const decoder = new TextDecoder();
     let text = "";
     for (;;) {
       const { value, done } = await reader.read().catch(async (error) => { throw error.name === "AbortError" ? error : await this.lost(); });
       if (done) throw await this.lost();
-      text += value;
+      text += decoder.decode(value, { stream: true });
       const whole = text.split("\n\n");
       text = whole.pop();
       for (const block of whole) {

@@ -37,7 +37,7 @@ const TEXT = `
 .bw-table :is(th, td) { padding: .45em .8em; border-bottom: 1px solid var(--bw-border); text-align: left; vertical-align: top; }
 .bw-table tr:last-child td { border-bottom: 0; }
 .bw-table th { background: var(--bw-shade); white-space: nowrap; }
-.bw-table :is(.bw-right) { text-align: right; } .bw-table :is(.bw-center) { text-align: center; }
+.bw-table .bw-right { text-align: right; } .bw-table .bw-center { text-align: center; }
 .bw-maths { overflow-x: auto; margin: 0 0 .75em; }
 .bw-text sup { line-height: 0; font-size: inherit; vertical-align: baseline; }
 `;
@@ -103,7 +103,7 @@ export const STYLE = `
 .bw-exchange:last-child { min-height: 100%; }
 .bw-question { margin: 0 0 .8em; font-size: 1.25em; font-weight: 650; line-height: 1.35; white-space: pre-wrap; overflow-wrap: anywhere; }
 .bw-progress { color: var(--bw-soft); }
-.bw-progress::before { content: ""; display: inline-block; width: .55em; height: .55em; margin-right: .6em; border-radius: 50%; background: var(--bw-accent); animation: bw-pulse 1.2s ease-in-out infinite; }
+.bw-progress::before { content: ""; display: inline-block; width: .55em; height: .55em; margin-right: .6em; border-radius: 50%; background: var(--bw-accent); animation: bw-pulse 1.2s ease-in-out .3s infinite; }
 @keyframes bw-pulse { 50% { opacity: .2; } }
 .bw-refused .bw-text, .bw-blocked .bw-text { padding: .9em 1.1em; border: 1px solid var(--bw-border); border-radius: var(--bw-radius); background: var(--bw-shade); }
 .bw-refused .bw-text > :last-child, .bw-blocked .bw-text > :last-child { margin-bottom: 0; }
@@ -153,8 +153,7 @@ div.bw-problem { padding: .8em 1em; border: 1px solid var(--bw-bad); border-radi
 .bw-threads li.bw-current, .bw-threads li:hover:not(.bw-note) { background: var(--bw-shade); }
 .bw-thread { flex: 1; min-width: 0; min-height: 2.500em; padding: .3em .7em; border: 0; border-radius: var(--bw-radius); background: none; overflow: hidden; text-align: start; text-overflow: ellipsis; white-space: nowrap; cursor: pointer; }
 .bw-current .bw-thread { font-weight: 600; }
-.bw-threads .bw-quiet { min-width: 2em; min-height: 2em; padding: .2em; opacity: 0; }
-.bw-threads .bw-quiet { position: absolute; right: .3em; background: var(--bw-shade); }
+.bw-threads .bw-quiet { min-width: 2em; min-height: 2em; padding: .2em; opacity: 0; position: absolute; right: .3em; background: var(--bw-shade); }
 .bw-threads li .bw-quiet:nth-last-child(2) { right: 2.4em; }
 .bw-threads form .bw-quiet { position: static; width: auto; }
 .bw-threads li:is(:hover, :focus-within) .bw-quiet, .bw-threads form .bw-quiet { opacity: 1; }
