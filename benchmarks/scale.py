@@ -1,10 +1,11 @@
 """How search, memory, start and ingest grow with the number of books and chunks, in the process and on a Qdrant server.
 
-python -m benchmarks.scale [--books 1 20 200] [--chunks 5000 40000] [--qdrant-url URL]
+python -m benchmarks.scale [--books 1 20 200] [--chunks 5000 40000] [--qdrant-url URL [--server-only]]
 
 Vectors are mixed from real ones, and words are those of real texts. Each row is measured in a process of its own. The
 index alone is measured; the embedding of a question, from the same run, is the unit to compare it with. CPU time is
-that of this process, without the work of a server. A server is measured when its optimizer has finished.
+that of this process, without the work of a server. The optimizer of a server rests while the index is filled, works
+again for the last chunks, whose speed is measured, and has finished before the searches.
 """
 
 import argparse
@@ -165,7 +166,10 @@ async def fill(place: Place, material: Material, books: int, per_book: int) -> f
     """Fills the index; returns the chunks per second of staging alone, measured at its end as an ingest stages."""
     left, last = books * per_book, list[float]()
     async with place.open(material.size) as index:
+        threshold = pause_optimizer(place) if place.url else 0
         for batch in batches(embedded_chunks(place, material, books, per_book), books * per_book):
+            if place.url and left <= MEASURED_CHUNKS and not last:
+                set_optimizer(place, threshold)
             started = time.perf_counter()
             await index.stage(batch)
             if left <= MEASURED_CHUNKS:
@@ -254,9 +258,10 @@ def row(place: Place, material: Material, books: int, per_book: int) -> Figures:
     return Figures(engine=place.name, books=books, chunks=books * per_book, staged_per_second=staged, **figures)
 
 
-def rows(material: Material, cases: Sequence[tuple[int, int]], url: str, key: str) -> Iterator[Figures]:
+def rows(material: Material, cases: Sequence[tuple[int, int]], addresses: Sequence[str], key: str) -> Iterator[Figures]:
+    """Two rows for each case, if there is a server. The address of the engine in the process is empty."""
     for books, per_book in cases:
-        for address in dict.fromkeys(["", url]):
+        for address in addresses:
             with tempfile.TemporaryDirectory() as scratch:
                 place = Place(
                     folder=Path(scratch), url=address, api_key=key, collection=f"scale-{uuid.uuid4().hex[:8]}"
@@ -268,23 +273,36 @@ def rows(material: Material, cases: Sequence[tuple[int, int]], url: str, key: st
                         _request(place, "DELETE").close()
 
 
+def pause_optimizer(place: Place) -> int:
+    """Lets the server write without indexing. Returns the size in kB from which it indexed so far."""
+    threshold = int(_state(place)["config"]["optimizer_config"]["indexing_threshold"])
+    set_optimizer(place, 0)
+    return threshold
+
+
+def set_optimizer(place: Place, threshold: int) -> None:
+    _request(place, "PATCH", {"optimizers_config": {"indexing_threshold": threshold}}).close()
+
+
 def wait_for_optimizer(place: Place) -> None:
     """Returns when the server has indexed what was written: until then, this work takes the cores of the searches."""
-    while _status(place) != "green":
+    while _state(place)["status"] != "green":
         time.sleep(OPTIMIZER_POLL_SECONDS)
 
 
-def _status(place: Place) -> str:
+def _state(place: Place) -> dict[str, Any]:
     with _request(place) as response:
-        return str(json.load(response)["result"]["status"])
+        state: dict[str, Any] = json.load(response)["result"]
+    return state
 
 
-def _request(place: Place, method: str = "GET") -> Any:
+def _request(place: Place, method: str = "GET", body: dict[str, Any] | None = None) -> Any:
     from urllib.request import Request, urlopen
 
-    headers = {"api-key": place.api_key} if place.api_key else {}
+    headers = {"Content-Type": "application/json", **({"api-key": place.api_key} if place.api_key else {})}
     address = f"{place.url}/collections/{place.collection}-scale"
-    return urlopen(Request(address, headers=headers, method=method), timeout=60)
+    data = json.dumps(body).encode() if body else None
+    return urlopen(Request(address, data=data, headers=headers, method=method), timeout=60)
 
 
 def show(figures: Figures, unit: float) -> None:
@@ -319,13 +337,15 @@ def main() -> None:
     parser.add_argument("--chunks", type=int, nargs="*", default=[5_000, 40_000], help="in one book")
     parser.add_argument("--qdrant-url", default="", help="measure this server, too")
     parser.add_argument("--qdrant-api-key", default="", help="of that server")
+    parser.add_argument("--server-only", action="store_true", help="leave out the engine in the process")
     options = parser.parse_args()
     material = anyio.run(read_material)
     print(f"{'engine':9} {'books':>5} {'chunks':>8} {'p50 ms':>8} {'p90 ms':>8} {'/embed':>8} {'CPU ms':>8} ", end="")
     print(f"{'recall':>7} {'open ms':>8} {'open CPU':>8} {'MiB':>8} {'staged/s':>8}")
     cases = [(books, CHUNKS_PER_BOOK) for books in options.books] + [(1, chunks) for chunks in options.chunks]
     measured = []
-    for figures in rows(material, cases, options.qdrant_url, options.qdrant_api_key):
+    addresses = [address for address in ("", options.qdrant_url) if address or not options.server_only]
+    for figures in rows(material, cases, list(dict.fromkeys(addresses)), options.qdrant_api_key):
         measured.append(figures)
         show(figures, material.embedding_ms)
     guide(measured, material)
