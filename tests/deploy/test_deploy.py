@@ -71,6 +71,17 @@ def test_the_image_runs_as_a_user_without_rights_on_a_read_only_root() -> None:
     assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
 
 
+def test_the_compose_file_has_a_worker_for_the_jobs_of_the_service() -> None:
+    services = yaml.safe_load(TEXTS["compose.yaml"])["services"]
+    service, worker = services["bookwise"], services["worker"]
+    assert {"DATABASE_URL", "QDRANT_URL"} <= set(service["environment"]), (
+        "without one of them, the service runs its jobs"
+    )
+    assert worker["command"] == ["bookwise", "worker"]
+    for shared in ("environment", "volumes", "read_only", "cap_drop"):
+        assert worker[shared] == service[shared]
+
+
 def test_the_probes_are_routes_of_the_service() -> None:
     routes = set(create_app(Settings()).openapi()["paths"])
     probes = {container()[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")}
