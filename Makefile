@@ -18,7 +18,7 @@ CACHES := tests/support/__pycache__
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup dist demo test live replicas check lint types style browser pooler recipes screenshots serve scale trust bench docs site lock clean
+.PHONY: help setup dist demo test live replicas check lint types style browser pooler uvx recipes screenshots serve scale trust bench docs site lock clean
 
 help: ## Show what can be made
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,9 +43,11 @@ dist: setup ## Build the wheels of bookwise and bookwise-minilm, and the sdist o
 	@$(BIN)/python -m hatchling build --directory $(CURDIR)/dist
 	@cd packages/minilm && $(CURDIR)/$(BIN)/python -m hatchling build --target wheel --directory $(CURDIR)/dist
 
-lock: ## Resolve the dependencies again into both lock files (hashes, no addresses)
-	@test -x $(UV) || ($(PYTHON) -m venv .tools/uv-$(UV_VERSION) \
-		&& .tools/uv-$(UV_VERSION)/bin/python -m pip install --quiet uv==$(UV_VERSION))
+$(UV):
+	@$(PYTHON) -m venv .tools/uv-$(UV_VERSION)
+	@.tools/uv-$(UV_VERSION)/bin/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+lock: $(UV) ## Resolve the dependencies again into both lock files (hashes, no addresses)
 	$(LOCK) --all-extras -o requirements.lock
 	$(LOCK) --extra agent --extra postgres --extra qdrant --extra telemetry -o deploy/requirements.lock
 
@@ -77,6 +79,10 @@ browser:
 pooler:
 	@PATH="$$PATH:/usr/sbin"; $(call debian,pgbouncer,the tests through a connection pooler)
 
+# Not in the lock: 20 MB that only `make lock` and one test need.
+uvx:
+	@test -x $(UV) || $(MAKE) --no-print-directory $(UV) || echo "There is no uv: the test of uvx is left out."
+
 define debian
 command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
 	&& echo "Installing $(1) for $(2) (first time only) ..." \
@@ -85,7 +91,7 @@ command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev
 	|| echo "There is no $(1): $(2) are left out."
 endef
 
-test: setup lint browser pooler ## Everything: every backend, real processes, real kills
+test: setup lint browser pooler uvx ## Everything: every backend, real processes, real kills
 	@$(PYTEST)
 
 live: setup ## The index on a real Qdrant server: make live QDRANT_URL=http://localhost:6333 [QDRANT_API_KEY=...]

@@ -150,10 +150,17 @@ def test_one_command_ingests_a_book_and_serves_it(program: Path, tmp_path: Path)
         assert ANSWER in client.post("/chat/run", json={"message": QUESTION}).json()["response"]
 
 
-@pytest.mark.skipif(shutil.which("uvx") is None, reason="uv is not installed")
+def uvx() -> str:
+    """The `uvx` that `make test` and `make lock` install, or the one of this machine."""
+    installed = sorted(ROOT.glob(".tools/uv-*/bin/uvx"))
+    if found := str(installed[-1]) if installed else shutil.which("uvx"):
+        return found
+    pytest.skip("uv is not installed; `make test` installs it")
+
+
 def test_uvx_runs_the_wheel(dist: Path, tmp_path: Path) -> None:
     """From the index, because uv resolves the dependencies itself."""
     [bookwise] = dist.glob("bookwise-*.whl")
-    command = ["uvx", "--find-links", str(dist), "--from", str(bookwise), "bookwise", "--version"]
+    command = [uvx(), "--find-links", str(dist), "--from", str(bookwise), "bookwise", "--version"]
     result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (result.returncode, result.stdout.startswith("bookwise ")) == (0, True), result.stderr

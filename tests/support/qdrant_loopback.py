@@ -69,7 +69,8 @@ class Loopback:
         self, folder: Path | None = None, *, api_key: str = "", version: str = VERSION, delay: float = 0.0
     ) -> None:
         self.calls: Counter[str] = Counter()
-        self._engine = QdrantLocal(str(folder) if folder else ":memory:")
+        # Without the option, the engine opens a database to find its value and never closes it (Python 3.13 warns).
+        self._engine = QdrantLocal(str(folder) if folder else ":memory:", force_disable_check_same_thread=True)
         self._indexes: dict[str, dict[str, Any]] = {}  #: field schemas by collection
         self._settings: dict[str, dict[str, Any]] = {}  #: what each collection was created with
         self._api_key, self._version, self._delay = api_key, version, delay
