@@ -12,7 +12,7 @@ from bookwise.answering.evidence.answerability import (
     question_terms,
     read_signals,
 )
-from bookwise.answering.evidence.confidence import RULES
+from bookwise.answering.evidence.confidence import LEAST_PASSAGES
 from bookwise.answering.evidence.decision import Decision, Findings, decide, nothing_found
 from bookwise.answering.evidence.spelling import correct_spelling
 from bookwise.answering.evidence.usefulness import LEAD_MAX, usefulness
@@ -32,8 +32,6 @@ from bookwise.retrieval.sections import section_text
 from bookwise.text.question_parts import focus
 
 QUERY_MIN = 3  #: characters; `SearchQuery` accepts no shorter text
-
-LEAST_PASSAGES = RULES[-1][2]  #: judged for every question: fewer are never enough for an answer
 
 
 @dataclass(slots=True, kw_only=True)
