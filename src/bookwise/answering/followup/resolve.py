@@ -13,6 +13,7 @@ from bookwise.answering.followup.references import (
     may_continue,
     ordinal,
 )
+from bookwise.answering.relevance.question_type import classify_question
 from bookwise.domain.threads import ThreadMessage
 from bookwise.text.refusals import refuses
 from bookwise.text.sentences import sentences
@@ -108,13 +109,14 @@ def _annotated(question: str, topic: Sequence[str]) -> str | None:
 
 
 def _topic(question: str, last: _Exchange, *, with_name: bool) -> list[str]:
-    """Returns what the previous question was about and its answer spoke of, then the name the answer mentions most."""
+    """Returns what the previous question was about and its answer spoke of, then the name the answer mentions most. A
+    question such as `What is a node?` names its thing itself, and the names in its answer are other things."""
     option = _option(question, last)
     if option:
         return [option]
     subjects = [phrase for phrase in phrases(last.question) if phrase.lower() not in THE_BOOK]
     topic = _answered_phrases(_new_phrases(subjects, question), last.answer)[:_TOPIC_PHRASES]
-    if not with_name:
+    if not with_name or (len(topic) == 1 and classify_question(last.question).kind == "definition"):
         return topic
     least = 1 if last.complete else 2
     common_names = [name for name, count in names(last.answer).most_common() if count >= least]

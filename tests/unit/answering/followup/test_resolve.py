@@ -231,6 +231,12 @@ def test_the_name_an_answer_gave_is_carried_after_what_was_asked() -> None:
     assert searched("how do I install it?", *SIMULATOR) == "how do I install it? (simulator, Gazebo)"
 
 
+@pytest.mark.parametrize("question", ["and how do I create one?", "how do I install it?", "Why?"])
+def test_the_thing_that_was_defined_is_carried_without_the_names_in_its_definition(question: str) -> None:
+    said = ("What is a node?", "A node is a program in the ROS graph. ROS starts it, and ROS stops it [1].")
+    assert searched(question, *said) == f"{question} (node)"
+
+
 def test_a_refusal_gives_no_topic_but_the_question_does() -> None:
     refusal = "I couldn't find that information in the book. The book covers “Sensors” in “Isaac Sim” [1]."
     assert searched("tell me more", "What is quantum gravity?", refusal) == "tell me more (quantum gravity)"
