@@ -396,6 +396,7 @@ def test_a_source_says_where_in_the_book_it_stands() -> None:
         "chunk_index": 0,
         "number": 2,
         "chunk_id": "chunk-2",
+        "parent_doc_id": source.parent_doc_id,
         "quote": "talks to other nodes",
         "page_title": "Nodes",
         "cosine": 0.4,
