@@ -280,3 +280,22 @@ async def test_the_open_page_hides_nothing_of_the_book(opened: Opened, message: 
 async def test_a_page_that_is_no_lesson_is_ignored(opened: Opened) -> None:
     answer = await opened.client.post("/chat/run", json={"message": INSTALL, "page_url": "http://[::bad"})
     assert answer.status_code == 200
+
+
+async def test_a_choice_is_answered_from_the_chosen_lesson(opened: Opened) -> None:
+    asked = (await opened.client.post("/chat/run", json={"message": "How do I install it?"})).json()
+    assert asked["reason"] == "ambiguous"
+    stored = (await opened.client.get(f"/session/{asked['session_id']}")).json()["messages"][-1]["details"]["nearest"]
+    assert [one["parent_doc_id"] for one in stored] == [one["parent_doc_id"] for one in asked["nearest"]]
+    for place in asked["nearest"]:
+        body = {"message": "How do I install it?", "parent_doc_id": place["parent_doc_id"]}
+        for session in ({}, {"session_id": asked["session_id"]}):
+            answer = (await opened.client.post("/chat/run", json=body | session)).json()
+            assert answer["outcome"] == "answered"
+            assert {source["page_title"] for source in answer["sources"]} == {place["page_title"]}
+            assert "nstall" in answer["sources"][0]["section"]
+
+
+async def test_a_chosen_lesson_must_be_in_the_book(opened: Opened) -> None:
+    refused = await opened.client.post("/chat/run", json={"message": VALVE, "parent_doc_id": "nowhere"})
+    assert (refused.status_code, refused.json()["code"]) == (404, "not-found")

@@ -76,6 +76,7 @@ async def test_a_reader_asks_follows_a_citation_and_comes_back(page: Page, site:
     await ask(page, FOLLOW_UP)
     await expect(page.locator("article").nth(1).locator(".bw-tools")).to_be_visible()
     await expect(page.locator("article").nth(1)).to_contain_text("45 percent")
+    await expect(page.locator("article").nth(1)).to_contain_text(f"Searched for: {FOLLOW_UP} (")
     before = await shown_thread(page)
     await page.reload()
     await expect(page.locator("article").nth(1).locator(".bw-tools")).to_be_visible()
@@ -124,6 +125,20 @@ async def test_a_refusal_says_what_the_book_covers_and_another_language_is_named
     await near.get_by_role("button", name=re.compile("^open it: Source 1, Irrigation")).click()
     await expect(page.get_by_role("complementary", name="Sources")).to_contain_text("45 percent")
     assert await accessibility_issues(page) == []
+
+
+async def test_a_choice_is_answered_from_its_lesson_under_the_words_of_the_reader(page: Page, site: Served) -> None:
+    await open_book(page, site)
+    await ask(page, "How do I install it?")
+    await page.get_by_role("button", name=re.compile("this one.*Irrigation")).click()
+    exchange = page.locator(".bw-exchange").nth(1)
+    await expect(exchange.get_by_role("heading").first).to_have_text("How do I install it?")
+    await expect(exchange).to_contain_text("greenhouse-irrigation")
+    await expect(exchange.locator(".bw-tools")).to_be_visible()
+    before = await shown_thread(page)
+    await page.reload()
+    await expect(page.locator(".bw-tools")).to_have_count(2)
+    assert await shown_thread(page) == before
 
 
 async def test_a_lost_connection_keeps_the_question_and_can_be_retried(page: Page, site: Served) -> None:

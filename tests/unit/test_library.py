@@ -391,3 +391,10 @@ def with_model(settings: Settings, url: str, **more: Any) -> Settings:
         openai_base_url=f"{url}/v1",
         **more,
     )
+
+
+async def test_a_book_of_one_sentence_answers_and_refuses(tmp_path: Path) -> None:
+    settings = await shelve(tmp_path / "data", tmp_path / "book", topics=f"# Topics\n\n{TOPIC}\n")
+    answer = await bookwise.ask_async(ASKS_TOPIC, settings=settings)
+    assert (answer.outcome, len(answer.sources)) == ("answered", 1)
+    assert (await bookwise.ask_async(ASKS_NOTHING, settings=settings)).outcome == "refused"

@@ -13,7 +13,7 @@ import anyio
 from bookwise.answering import messages
 from bookwise.answering.evidence.decision import Decision, for_reader, nearest_lessons, no_evidence
 from bookwise.answering.evidence.retrieve import EvidenceSearch
-from bookwise.answering.followup.current_lesson import with_lesson_title
+from bookwise.answering.followup.current_lesson import about_lesson, mentions_current_lesson, with_lesson_title
 from bookwise.answering.followup.resolve import resolve
 from bookwise.answering.grounding.citation_numbers import in_order
 from bookwise.answering.guardrails import injection
@@ -113,6 +113,7 @@ class AnswerRun:
         self._engine = kit.engine_for(question)
         lesson_id = question.lesson.id if question.lesson else None
         self._search = EvidenceSearch(question=question, kit=kit.search, lesson_id=lesson_id)
+        self._lesson_query: str | None = None  #: what a chosen lesson is searched for: all of it has its title
         self._deadline = anyio.current_time() + kit.timeout_seconds
         self._started = self._retrieved = perf_counter()
 
@@ -141,7 +142,8 @@ class AnswerRun:
     async def _decide(self, query: str) -> Decision:
         """Returns the decision for the lesson that the question is about, or for the book if that lesson has no
         answer."""
-        decision = await self._search.decide(query)
+        within_lesson = self._lesson_query if self._search.lesson_id is not None else None
+        decision = await self._search.decide(within_lesson or query)
         if decision.refusal is None or self._search.lesson_id is None:
             return decision
         self._search = EvidenceSearch(question=self._question, kit=self._kit.search)
@@ -198,9 +200,16 @@ class AnswerRun:
 
     async def _standalone(self) -> str:
         """Returns the question as it is searched for: rewritten by the model if there is one, by rules otherwise."""
-        lesson = self._question.lesson
-        text = with_lesson_title(self._question.text, lesson.title) if lesson else self._question.text
+        text, lesson = self._question.text, self._question.lesson
+        if lesson and not mentions_current_lesson(text):
+            self._lesson_query = text  # chosen by the reader: nothing in the thread is needed
+            return about_lesson(text, lesson.title)
+        text = with_lesson_title(text, lesson.title) if lesson else text
         resolved = resolve(text, self._history)
+        if resolved.choice is not None:
+            self._search.lesson_id = await self._search.lesson_titled(resolved.choice)
+            self._lesson_query = resolved.text.removesuffix(f" ({resolved.choice})")
+            return resolved.text
         has_answer = any(message.role == "assistant" and message.complete for message in self._history)
         if not resolved.is_followup or not has_answer or self._kit.rewriter is None:
             return resolved.text

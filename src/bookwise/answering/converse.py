@@ -22,6 +22,7 @@ from bookwise.domain.answers import (
     Question,
     Refused,
     RelatedSection,
+    SearchStarted,
     TextDelta,
 )
 from bookwise.domain.errors import BookwiseError, NotFound
@@ -52,10 +53,13 @@ async def converse(
     before = await threads.begin(thread_id, question.text, owner=owner, lease_seconds=lease)
     position = before.archived_messages + len(before.messages)
     deltas: list[str] = []
+    query = ""
     answer: Answer | None = None
     try:
         async with aclosing(ask(question, kit, history=before.messages)) as events:
             async for event in events:
+                if isinstance(event, SearchStarted):
+                    query = query or event.query
                 if isinstance(event, TextDelta):
                     deltas.append(event.text)
                 if isinstance(event, AnswerFinished):
@@ -65,7 +69,8 @@ async def converse(
     finally:
         with anyio.move_on_after(SAVE_SECONDS, shield=True):
             message = assistant_message(answer) if answer else cut_off("".join(deltas))
-            await _save(_with_id(message, answer_id), thread_id, position, threads=threads, owner=owner)
+            message = _with_details(message, searched_for=query, answer_id=answer_id)
+            await _save(message, thread_id, position, threads=threads, owner=owner)
     assert answer is not None, "an answer that does not finish raises"
     yield AnswerFinished(answer=answer)
 
@@ -98,10 +103,9 @@ def assistant_message(answer: Answer) -> ThreadMessage:
     return _message(answer.text, confidence=confidence, complete=complete, details=_details(answer))
 
 
-def _with_id(message: ThreadMessage, answer_id: str | None) -> ThreadMessage:
-    if answer_id is None:
-        return message
-    return replace(message, details={**message.details, "answer_id": answer_id})
+def _with_details(message: ThreadMessage, **details: str | None) -> ThreadMessage:
+    """Returns the message with these details, except empty ones."""
+    return replace(message, details={**message.details, **{name: value for name, value in details.items() if value}})
 
 
 def user_message(text: str) -> ThreadMessage:
@@ -146,8 +150,6 @@ def _details(answer: Answer) -> dict[str, Any]:
     if isinstance(answer, Refused):
         details["reason"] = answer.reason
         details["nearest"] = [_citation(passage, "") for passage in answer.nearest]
-    if isinstance(answer, Answered | Refused) and answer.evidence.passages:
-        details["searched_for"] = answer.evidence.question
     return details
 
 
@@ -166,6 +168,7 @@ def _citation(passage: Passage, quote: str) -> dict[str, Any]:
     return {
         "number": passage.number,
         "chunk_id": passage.chunk.id,
+        "parent_doc_id": passage.chunk.lesson_id,
         "page_title": locator.page_title,
         "section": locator.section_title,
         "url": locator.address,

@@ -17,7 +17,7 @@ QUESTION_MAX = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CurrentLesson:
-    """The lesson that the reader has open."""
+    """The lesson that the reader has open or chose."""
 
     id: str
     title: str
@@ -36,7 +36,7 @@ class Question:
     top_k: int = 5
     threshold: float = 0.0  #: minimum similarity of a passage
     engine: EngineName | None = None  #: None: the configured one
-    lesson: CurrentLesson | None = None  #: what `this lesson` in the text means; searched before the rest of the book
+    lesson: CurrentLesson | None = None  #: open or chosen; searched before the rest of the book
 
     def __post_init__(self) -> None:
         length = len(self.text.strip())

@@ -99,6 +99,12 @@ class ChatRequest(Shape):
         description="The page that the reader has open. A question about `this page` or `this lesson` is answered from "
         "the lesson with this URL first. Hosts are not compared.",
     )
+    parent_doc_id: str | None = Field(
+        default=None,
+        max_length=200,
+        description="The lesson that the question is about: `parent_doc_id` of a passage in `nearest`, if the answer "
+        "was a question back (`reason` is `ambiguous`). It is searched first, then the rest of the book.",
+    )
     metadata: ThreadMetadata | None = Field(
         default=None, description=f"Stored with a new session, at most {METADATA_MAX:,} characters of JSON."
     )
@@ -138,6 +144,7 @@ SOURCE_EXAMPLE: dict[str, Any] = {
     "chunk_index": 0,
     "number": 1,
     "chunk_id": "5b0b4b0e-93e1-5a2c-8f0e-3c1d2b7a9e10",
+    "parent_doc_id": "ros2-nodes",
     "quote": "A node is a process that performs computation.",
     "page_title": "Nodes",
     "cosine": 0.61,
@@ -161,6 +168,7 @@ class Source(Shape):
         description="The [n] that cites it in the answer; in the event `retrieval`, its number among those found.",
     )
     chunk_id: str = ""
+    parent_doc_id: str = Field(default="", description="The id of its lesson.")
     quote: str = Field(default="", description="The words of the passage that support the answer.")
     page_title: str = ""
     cosine: float | None = Field(default=None, ge=-1.001, le=1.001)
@@ -177,6 +185,7 @@ class Source(Shape):
             chunk_index=chunk.index,
             number=passage.number,
             chunk_id=chunk.id,
+            parent_doc_id=chunk.lesson_id,
             quote=quote,
             page_title=where.page_title,
             cosine=passage.cosine,

@@ -44,9 +44,10 @@ class ConfidenceMetrics(Shape):
         if not self.min_similarity <= self.average_similarity <= self.max_similarity:
             raise ValueError("average_similarity must be between min_similarity and max_similarity")
         level = level_of(self.average_similarity, self.num_chunks)
-        if self.confidence_level != level:
+        only = level_of(self.average_similarity, self.num_chunks, is_only=True)
+        if self.confidence_level not in (level, only):
             raise ValueError(f"confidence_level must be {level!r} for this average and number of chunks")
-        require_decision(self.should_answer, level)
+        require_decision(self.should_answer, self.confidence_level)
         return self
 
     @classmethod

@@ -40,6 +40,7 @@ full / empty
 increase grow rise raise gain improve expand / decrease shrink fall reduce drop lose decline lower diminish worsen
 enlarge accelerate strengthen / shrink slow weaken
 add append insert attach / remove delete drop detach subtract
+install installation / uninstall remove removal
 plus / minus
 multiply / divide
 start begin launch / stop end finish halt terminate

@@ -204,6 +204,28 @@ async def test_a_question_that_fits_several_places_is_asked_back(kit: AskKit) ->
     assert "Irrigation" in answer.text
 
 
+@pytest.mark.parametrize(
+    ("reply", "package"),
+    [
+        ("Moisture Sensors", "greenhouse-sensors"),
+        ("irrigation", "greenhouse-irrigation"),
+        ("the first one", ""),
+        ("2", ""),
+    ],
+)
+async def test_a_choice_is_answered_from_the_chosen_lesson(kit: AskKit, reply: str, package: str) -> None:
+    asked = await answer_of(kit, "How do I install it?")
+    assert isinstance(asked, Refused)
+    history = [message("user", "How do I install it?"), message("assistant", asked.text)]
+    answer = await answer_of(kit, reply, history=history)
+    assert isinstance(answer, Answered)
+    assert package in answer.text
+    cited = {citation.passage.chunk.lesson_id for citation in answer.citations}
+    offered = [found.chunk.lesson_id for found in asked.nearest]
+    expected = {"the first one": offered[:1], "2": offered[1:2]}.get(reply, list(cited))
+    assert (list(cited), len(cited)) == (expected, 1)
+
+
 async def test_a_follow_up_is_searched_for_with_the_topic_of_its_thread(kit: AskKit) -> None:
     history = [
         message("user", "What is a moisture sensor?"),

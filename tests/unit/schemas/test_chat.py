@@ -1,6 +1,7 @@
 """The chat service's shapes: every bound, rule and format."""
 
 import re
+from contextlib import nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
@@ -395,6 +396,7 @@ def test_a_source_says_where_in_the_book_it_stands() -> None:
         "chunk_index": 0,
         "number": 2,
         "chunk_id": "chunk-2",
+        "parent_doc_id": source.parent_doc_id,
         "quote": "talks to other nodes",
         "page_title": "Nodes",
         "cosine": 0.4,
@@ -611,8 +613,7 @@ def test_full_metrics_are_read_and_written_unchanged() -> None:
         (0.75, 2, "low"),
         (0.60, 2, "low"),
         (0.5999, 2, "insufficient"),
-        (0.60, 1, "insufficient"),
-        (1.0, 1, "insufficient"),
+        (0.5999, 1, "insufficient"),
         (0.0, 0, "insufficient"),
     ],
 )
@@ -625,6 +626,16 @@ def test_the_level_and_the_decision_follow_from_average_and_number(average: floa
     for other in {"high", "medium", "low", "insufficient"} - {level}:
         with pytest.raises(ValidationError, match="confidence_level must be"):
             ConfidenceMetrics.model_validate(METRICS | same | decided | {"confidence_level": other})
+
+
+@pytest.mark.parametrize(
+    ("level", "is_valid"), [("insufficient", True), ("low", True), ("medium", False), ("high", False)]
+)
+def test_one_passage_is_enough_for_low_if_there_is_no_other(level: str, is_valid: bool) -> None:
+    same = {"average_similarity": 1.0, "min_similarity": 1.0, "max_similarity": 1.0, "num_chunks": 1}
+    decided = {"confidence_level": level, "should_answer": level != "insufficient"}
+    with nullcontext() if is_valid else pytest.raises(ValidationError, match="must be 'insufficient'"):
+        ConfidenceMetrics.model_validate(METRICS | same | decided)
 
 
 @pytest.mark.parametrize(

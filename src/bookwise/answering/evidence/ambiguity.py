@@ -6,7 +6,7 @@ from bookwise.domain.answers import Passage
 from bookwise.text.words import content_words, stem
 
 CHOICES_MAX = 4
-EQUAL_WITHIN = 0.1  #: passages whose similarities differ by at most this much match equally well; chosen on the sample book
+EQUAL_WITHIN = 0.1  #: passages whose similarities differ by no more match equally well; chosen on the sample book
 
 _GENERAL = """
 install installation uninstall run start stop setup set configure create build open close update upgrade add remove

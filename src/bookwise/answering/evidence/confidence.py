@@ -11,8 +11,17 @@ RULES: tuple[tuple[Level, float, int], ...] = (("high", 0.85, 5), ("medium", 0.7
 specification of `ConfidenceMetrics` (docs/answers.md, Confidence)."""
 
 
-def level_of(average: float, count: int) -> Level:
-    """Returns the level of `count` passages with this average similarity."""
+LEAST_PASSAGES = RULES[-1][2]  #: fewer are not enough for an answer if there are more to be found
+
+
+def level_of(average: float, count: int, *, is_only: bool = False) -> Level:
+    """Returns the level of `count` passages with this average similarity.
+
+    A book, or the part of it that is searched, can have a single passage (`is_only`). It then counts as the least
+    number that is enough: no second one could be found.
+    """
+    if is_only and count == 1:
+        count = LEAST_PASSAGES
     for level, least_average, least_count in RULES:
         if average >= least_average and count >= least_count:
             return level
@@ -24,8 +33,9 @@ def has_sufficient_context(average: float, count: int) -> bool:
     return level_of(average, count) in ("high", "medium")
 
 
-def confidence_of(scores: Sequence[float], vectors: Sequence[Vector]) -> Confidence:
-    """Returns the confidence of an answer from passages with these similarities and vectors."""
+def confidence_of(scores: Sequence[float], vectors: Sequence[Vector], *, is_only: bool = False) -> Confidence:
+    """Returns the confidence of an answer from passages with these similarities and vectors; `is_only` if the searched
+    part of the book has no other passage."""
     average = mean(scores)
     return Confidence(
         average=average,
@@ -33,7 +43,7 @@ def confidence_of(scores: Sequence[float], vectors: Sequence[Vector]) -> Confide
         maximum=max(scores, default=0.0),
         count=len(scores),
         diversity=diversity(vectors),
-        similarity_level=level_of(average, len(scores)),
+        similarity_level=level_of(average, len(scores), is_only=is_only),
     )
 
 

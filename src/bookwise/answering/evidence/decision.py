@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from bookwise.answering.evidence.ambiguity import choices
 from bookwise.answering.evidence.answerability import BEST_WEIGHT, AnswerSignals, answerability, ceiling, question_terms
-from bookwise.answering.evidence.confidence import confidence_of
+from bookwise.answering.evidence.confidence import LEAST_PASSAGES, confidence_of
 from bookwise.answering.evidence.language import is_in_other_language
 from bookwise.domain.answers import Evidence, Passage, Question, RefusalReason
 from bookwise.domain.books import Book, Calibration, Vector
@@ -44,7 +44,8 @@ def decide(question: Question, findings: Findings) -> Decision:
     """Returns the decision, with at most `top_k` passages as its evidence.
 
     Confidence is computed from all passages of the findings that reach the threshold. These can be more than `top_k`:
-    no single passage is enough for an answer, also when the caller wants to see only one.
+    a single passage is not enough for an answer, also when the caller wants to see only one. It is enough if the book,
+    or the part of it that was searched, has no other.
     """
     passages = rescored(findings)
     relevant = [passage for passage in passages if passage.score >= question.threshold]
@@ -52,7 +53,9 @@ def decide(question: Question, findings: Findings) -> Decision:
     evidence = Evidence(
         question=findings.query,
         passages=tuple(relevant[: question.top_k]),
-        confidence=confidence_of([passage.score for passage in relevant], vectors),
+        confidence=confidence_of(
+            [passage.score for passage in relevant], vectors, is_only=len(passages) < LEAST_PASSAGES
+        ),
         timings=findings.timings,
     )
     if not passages:

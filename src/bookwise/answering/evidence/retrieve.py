@@ -12,7 +12,7 @@ from bookwise.answering.evidence.answerability import (
     question_terms,
     read_signals,
 )
-from bookwise.answering.evidence.confidence import RULES
+from bookwise.answering.evidence.confidence import LEAST_PASSAGES
 from bookwise.answering.evidence.decision import Decision, Findings, decide, nothing_found
 from bookwise.answering.evidence.spelling import correct_spelling
 from bookwise.answering.evidence.usefulness import LEAD_MAX, usefulness
@@ -32,8 +32,7 @@ from bookwise.retrieval.sections import section_text
 from bookwise.text.question_parts import focus
 
 QUERY_MIN = 3  #: characters; `SearchQuery` accepts no shorter text
-
-LEAST_PASSAGES = RULES[-1][2]  #: judged for every question: fewer are never enough for an answer
+TITLED_CHUNKS = 20  #: read to find a lesson by its title: chunks of a lesson contain its title
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,6 +53,13 @@ class EvidenceSearch:
         result = await self._search(query, top_k)
         passages = [self._numbered(hit) for hit in result.hits]
         return tuple(passage for passage in passages if passage.score >= threshold)
+
+    async def lesson_titled(self, option: str) -> str | None:
+        """Returns the id of the lesson in an option of a question back, such as `Topics › Quality of service`; None if
+        no such lesson is found, or several."""
+        result = await self._search(option, TITLED_CHUNKS)
+        lessons = {hit.chunk.lesson_id for hit in result.hits if _names_lesson(option, hit.chunk.locator.page_title)}
+        return lessons.pop() if len(lessons) == 1 else None
 
     async def section_text(self, passage: Passage) -> str:
         """Returns the whole section of a passage, as Markdown."""
@@ -176,6 +182,11 @@ class EvidenceSearch:
         if hit.chunk.id not in self.seen:
             self.seen[hit.chunk.id] = _passage(hit, max(self.by_number, default=0) + 1)
         return self.seen[hit.chunk.id]
+
+
+def _names_lesson(option: str, title: str) -> bool:
+    """Returns whether an option is this lesson, alone or with its section or page."""
+    return option == title or option.startswith((f"{title} › ", f"{title}, page "))
 
 
 def _passage(hit: Hit, number: int) -> Passage:

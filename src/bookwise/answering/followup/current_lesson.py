@@ -1,4 +1,4 @@
-"""Question about `this lesson` → the lesson that the reader has open, and the question with its title."""
+"""Question about one lesson, open or chosen → that lesson, and the question with its title."""
 
 import re
 from collections.abc import Iterable
@@ -6,6 +6,7 @@ from urllib.parse import unquote
 
 from bookwise.domain.answers import CurrentLesson
 from bookwise.domain.jobs import LessonRecord
+from bookwise.text.words import content_words
 
 _PLACE = r"(?:this|the\s+current)\s+(?:page|lesson|section|chapter|article|tutorial)"
 _THIS_LESSON = re.compile(rf"\b{_PLACE}\b", re.IGNORECASE)
@@ -40,6 +41,11 @@ def with_lesson_title(text: str, title: str) -> str:
     if len(rest.split()) > 3 and not mentions_current_lesson(rest):
         return rest
     return _THIS_LESSON.sub(lambda _: title, text)
+
+
+def about_lesson(text: str, title: str) -> str:
+    """Returns the question as it is searched for when the reader chose a lesson: `how do I install it? (ROS 2)`."""
+    return text if content_words(title) <= content_words(text) else f"{text} ({title})"
 
 
 def _path(url: str) -> str:

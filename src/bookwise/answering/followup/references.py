@@ -73,6 +73,7 @@ _ORDINAL = re.compile(
     r"\b(first|second|third|fourth|fifth|last|former|latter)(?:\s+(?:one|option|choice|point|step))?\s*[?.!]*$",
     re.IGNORECASE,
 )
+_NUMBER = re.compile(r"^\W*([1-9])\W*$")  #: a message that is only the number of a choice
 _POSITIONS = {"first": 0, "former": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "latter": -1}
 _WORD_QUESTION = re.compile(
     r"^\s*(?:what(?:\s+is|['’]s)\s+an?|what\s+are|define|describe|explain|how\s+(?:do\s+i|can\s+i|do\s+you|to)\s+\w+\s+an?)"
@@ -138,7 +139,9 @@ def is_fragment(question: str) -> bool:
 
 
 def ordinal(question: str) -> int | None:
-    """Returns the list index that `the second one` (1) or `the latter` (-1) refers to; None without an ordinal."""
+    """Returns the list index that `the second one` (1), `2` (1) or `the latter` (-1) refers to; None without one."""
+    if number := _NUMBER.match(question):
+        return int(number[1]) - 1
     match = _ORDINAL.search(question)
     return _POSITIONS[match[1].lower()] if match else None
 

@@ -13,6 +13,7 @@ from bookwise.answering.followup.references import (
     may_continue,
     ordinal,
 )
+from bookwise.answering.relevance.question_type import classify_question
 from bookwise.domain.threads import ThreadMessage
 from bookwise.text.refusals import refuses
 from bookwise.text.sentences import sentences
@@ -29,6 +30,7 @@ _ANSWER_READ = 1500  #: of an answer, to see which words of the question it take
 _MESSAGES_READ = 12
 _TOPIC_PHRASES = 3  #: taken from the previous question
 
+_NUMBERED_OPTION = re.compile(r"^- (.+) \[\d+\]$", re.MULTILINE)  #: as `messages.which_one` writes them
 _CHOICES = re.compile(r"\?[*_]*\s*\n\s*(?:[-*•]|\d+[.)])[ \t]")
 
 
@@ -38,6 +40,7 @@ class Resolved:
 
     text: str
     is_followup: bool
+    choice: str | None = None  #: the option of a question back that the reader chose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,15 +54,17 @@ class _Exchange:
 
 def resolve(question: str, history: Sequence[ThreadMessage]) -> Resolved:
     """Returns the question completed with what it leaves to the thread; a stand-alone question is unchanged."""
-    text = _standalone(question, history[-_MESSAGES_READ:])
-    return Resolved(text=text, is_followup=text != question)
+    recent = history[-_MESSAGES_READ:]
+    text = _standalone(question, recent)
+    return Resolved(text=text, is_followup=text != question, choice=_choice(question, recent))
 
 
 def _standalone(question: str, history: Sequence[ThreadMessage], *, carry_topic: bool = True) -> str:
     if not history or len(question) > _FOLLOWUP_MAX or is_small_talk(question):
         return question
     plain = " ".join(question.split())
-    is_choice = _asks_back(history[-1]) and is_fragment(plain)
+    choice = _choice(plain, history)
+    is_choice = choice is not None or (_asks_back(history[-1]) and is_fragment(plain))
     refers = is_choice or is_followup(plain)
     if not plain or not (refers or (carry_topic and may_continue(plain))):
         return question
@@ -67,7 +72,7 @@ def _standalone(question: str, history: Sequence[ThreadMessage], *, carry_topic:
     if last is None:
         return question
     if is_choice:
-        return _limited(f"{last.question} ({_option(plain, last) or plain.strip(' ?.!')})") or question
+        return _limited(f"{last.question} ({choice or plain.strip(' ?.!')})") or question
     if refers and (complete := _corrected(plain, last.question) or _completed(plain, last.question)):
         return complete
     return _annotated(plain, _topic(plain, last, with_name=refers)) or question
@@ -76,6 +81,23 @@ def _standalone(question: str, history: Sequence[ThreadMessage], *, carry_topic:
 def _asks_back(message: ThreadMessage) -> bool:
     """Returns whether an answer was a question with options."""
     return message.role == "assistant" and _CHOICES.search(message.content, 0, _OPENING_READ) is not None
+
+
+def _choice(question: str, history: Sequence[ThreadMessage]) -> str | None:
+    """Returns the option of the last answer that a reply names: by its title, a part of it, its number or its position;
+    None if the last answer was no question with options, or if the reply is something else."""
+    if not history or not _asks_back(history[-1]):
+        return None
+    answer = history[-1].content
+    options = _NUMBERED_OPTION.findall(answer) or items(answer)
+    named = [option for option in options if question.strip(" ?.!").casefold() == option.casefold()]
+    if not named and is_fragment(question):
+        position = ordinal(question)
+        if position is not None:
+            return options[position] if position < len(options) else None
+        reply = set(words(question))
+        named = [option for option in options if reply.issubset(words(option))]
+    return named[0] if len(named) == 1 else None
 
 
 def _last_exchange(history: Sequence[ThreadMessage]) -> _Exchange | None:
@@ -108,14 +130,17 @@ def _annotated(question: str, topic: Sequence[str]) -> str | None:
 
 
 def _topic(question: str, last: _Exchange, *, with_name: bool) -> list[str]:
-    """Returns what the previous question was about and its answer spoke of, then the name the answer mentions most."""
+    """Returns what the previous question was about and its answer spoke of, then the name the answer mentions most. A
+    question such as `What is a node?` names its thing itself, and the names in its answer are other things."""
     option = _option(question, last)
     if option:
         return [option]
     subjects = [phrase for phrase in phrases(last.question) if phrase.lower() not in THE_BOOK]
     topic = _answered_phrases(_new_phrases(subjects, question), last.answer)[:_TOPIC_PHRASES]
-    if not with_name:
+    if not with_name or (len(topic) == 1 and classify_question(last.question).kind == "definition"):
         return topic
+    if _CHOICES.search(last.answer, 0, _OPENING_READ):
+        return topic  # the names in a question back are only options
     least = 1 if last.complete else 2
     common_names = [name for name, count in names(last.answer).most_common() if count >= least]
     return topic + _new_phrases(common_names, " ".join([question, *topic]))[:1]

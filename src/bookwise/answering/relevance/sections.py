@@ -14,7 +14,8 @@ from bookwise.answering.relevance.question_type import QuestionType
 from bookwise.answering.relevance.rank import TermWeights, UnitContext, term_weights, unit_contexts
 from bookwise.domain.answers import Passage, RankedSection
 from bookwise.text.blocks import markdown_blocks
-from bookwise.text.words import content_words
+from bookwise.text.opposites import opposites
+from bookwise.text.words import content_words, stem, words
 
 # Learned on 186 questions of six books: the log-likelihood of the right section, cross-validated by book. Divided by
 # the weight of the strength and rounded (docs/benchmarks.md, Readers).
@@ -27,6 +28,7 @@ PAIR_WEIGHT = 0.4
 KIND_WEIGHT = 0.25  #: when the section has a block of the kind that is asked for
 FURTHER_WEIGHT = 0.1  #: for each further passage of the same section
 FURNITURE_PENALTY = 0.5  #: for a quiz, objectives, a summary: shown only if nothing else is near
+OPPOSITE_PENALTY = 0.5  #: for a heading such as `Remove ROS 2` when the question is how to install it; set by hand
 CLOSENESS_WEIGHT = 0.5  #: of the cosine between the question and the likeliest sentence
 CLOSENESS_SECTIONS = 4  #: maximum number of sections compared by it: every sentence costs an embedding
 CLOSENESS_WITHIN = 0.4  #: a section further below the first could hardly overtake it
@@ -42,6 +44,8 @@ _FURNITURE = re.compile(
     r"|prerequisites)\W*$",
     re.IGNORECASE,
 )
+_MAKING = frozenset(map(stem, ("create", "write", "implement")))  #: `Write a node` is how to create one
+_DOING = frozenset({"how-to", "steps", "command", "code"})  #: kinds of questions that ask for an action
 _QUESTION_SHARE = 0.5  #: of the sentences of a section; from here on it asks more than it says
 
 
@@ -93,6 +97,21 @@ def is_furniture(title: str, question: str = "") -> bool:
     return bool(_FURNITURE.search(title)) and not _FURNITURE.search(question)
 
 
+def _title_words(title: str) -> frozenset[str]:
+    """The words of a heading. One that starts with a verb for making something has the other such verbs, too."""
+    return content_words(title) | (_MAKING if _action(title) in _MAKING else frozenset())
+
+
+def _does_opposite(question: QuestionType, title: str) -> bool:
+    """Whether a heading starts with the opposite of an action that the question asks for."""
+    return question.kind in _DOING and not question.terms.isdisjoint(opposites(_action(title)) - content_words(title))
+
+
+def _action(title: str) -> str:
+    """The first word of a heading, stemmed: in `Write a node` and `Writing a node`, the verb."""
+    return next(iter(words(title)), "")
+
+
 def _only_asks(units: Sequence[UnitContext]) -> bool:
     """Whether a passage is mostly questions, as a quiz is."""
     sentences = [unit.unit.text for unit in units if unit.unit.kind in ("sentence", "item")]
@@ -116,10 +135,11 @@ def _ranked(question: QuestionType, passage: Passage, weights: TermWeights) -> R
         + LEXICAL_WEIGHT * passage.lexical
         + SENTENCE_WEIGHT * sentence
         + COVERAGE_WEIGHT * coverage(weights, terms)
-        + TITLE_WEIGHT * coverage(weights, content_words(where.section_title or ""))
+        + TITLE_WEIGHT * coverage(weights, _title_words(where.section_title or ""))
         + PAGE_WEIGHT * coverage(weights, content_words(where.page_title))
         + PAIR_WEIGHT * _shared_pairs(question, units)
         + KIND_WEIGHT * _has_wanted_block(question, passage)
+        - OPPOSITE_PENALTY * _does_opposite(question, where.section_title or "")
         - FURNITURE_PENALTY * (is_furniture(where.section_title or "", question.text) or _only_asks(units))
     )
     return RankedSection(passage=passage, score=score, sentence=text[:SENTENCE_CHARACTERS])

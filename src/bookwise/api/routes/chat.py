@@ -141,7 +141,16 @@ async def _answer_events(
 
 
 async def _current_lesson(body: ChatRequest, book_id: str, state: ServiceState) -> CurrentLesson | None:
-    """The lesson of the reader's page if the question is about it."""
+    """The lesson that the reader chose, or the lesson of the reader's page if the question is about it. Raises
+    `NotFound` for a chosen lesson that the book does not have."""
+    if body.parent_doc_id is not None:
+        records = await state.app.catalog.records(book_id)
+        chosen = next((record for record in records if record.lesson_id == body.parent_doc_id), None)
+        if chosen is None:
+            raise NotFound(
+                f"Book {book_id!r} has no lesson {body.parent_doc_id}.", advice="Leave parent_doc_id out, or ask again."
+            )
+        return CurrentLesson(id=chosen.lesson_id, title=chosen.title)
     if not body.page_url or not mentions_current_lesson(body.message):
         return None
     return lesson_at(body.page_url, await state.app.catalog.records(book_id))

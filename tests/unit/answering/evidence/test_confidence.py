@@ -92,6 +92,14 @@ def test_only_insufficient_passages_are_refused(scores: tuple[float, ...], level
     assert confidence.should_answer is answers
 
 
+@pytest.mark.parametrize(
+    ("scores", "level"),
+    [((0.6,), "low"), ((1.0,), "low"), ((below(0.60),), "insufficient"), ((), "insufficient"), ((0.85,) * 5, "high")],
+)
+def test_the_only_passage_there_is_counts_as_the_least_number(scores: tuple[float, ...], level: Level) -> None:
+    assert confidence_of(scores, (), is_only=True).similarity_level == level
+
+
 def test_a_confidence_tells_the_least_the_greatest_and_the_average_similarity() -> None:
     confidence = confidence_of((0.5, 1.0, 0.75), ())
     assert (confidence.minimum, confidence.average, confidence.maximum, confidence.count) == (0.5, 0.75, 1.0, 3)

@@ -60,6 +60,12 @@ def test_weak_passages_are_refused_as_not_in_the_book_with_the_closest_lessons()
     assert [found.number for found in decision.nearest] == [1, 2, 3]
 
 
+def test_the_only_passage_of_a_book_is_enough_but_not_one_of_several() -> None:
+    assert decided(findings(0.9)).refusal is None
+    assert decided(findings(0.5)).refusal == "not-in-the-book"
+    assert decided(findings(0.9, 0.1), threshold=0.7).refusal == "not-in-the-book"
+
+
 def test_passages_below_the_threshold_are_no_evidence_but_were_found() -> None:
     decision = decided(findings(0.9, 0.9, 0.9), threshold=0.95)
     assert decision.refusal == "not-in-the-book"

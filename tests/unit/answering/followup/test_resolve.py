@@ -217,10 +217,35 @@ def test_an_ordinal_picks_from_the_list_in_the_answer_first() -> None:
 
 @pytest.mark.parametrize(
     ("reply", "choice"),
-    [("the first one", "ROS 2 › Installation"), ("The second.", "Gazebo › Setup"), ("Gazebo", "Gazebo")],
+    [
+        ("the first one", "ROS 2 › Installation"),
+        ("The second.", "Gazebo › Setup"),
+        ("2", "Gazebo › Setup"),
+        ("[1]", "ROS 2 › Installation"),
+        ("Gazebo", "Gazebo › Setup"),
+        ("gazebo › setup", "Gazebo › Setup"),
+    ],
 )
 def test_a_reply_to_a_question_back_completes_the_question_asked(reply: str, choice: str) -> None:
-    assert searched(reply, *WHICH_ONE) == f"How do I install it? ({choice})"
+    resolved = resolve(reply, thread(*WHICH_ONE))
+    assert (resolved.text, resolved.choice) == (f"How do I install it? ({choice})", choice)
+
+
+@pytest.mark.parametrize(
+    ("reply", "text"), [("Isaac Sim", "How do I install it? (Isaac Sim)"), ("3", "How do I install it? (3)")]
+)
+def test_a_reply_that_names_no_option_is_no_choice(reply: str, text: str) -> None:
+    resolved = resolve(reply, thread(*WHICH_ONE))
+    assert (resolved.text, resolved.choice) == (text, None)
+
+
+def test_a_title_with_a_colon_and_a_question_word_can_be_chosen() -> None:
+    answer = "Several lessons match. Which one do you mean?\n\n- Chapter 1: How to start [1]\n- Chapter 2: Gazebo [2]"
+    assert resolve("chapter 1: how to start", thread("How do I run it?", answer)).choice == "Chapter 1: How to start"
+
+
+def test_the_options_of_a_question_back_are_no_topic() -> None:
+    assert searched("How do I run it?", *WHICH_ONE) == "How do I run it?"
 
 
 def test_a_new_question_after_a_question_back_stands_alone() -> None:
@@ -229,6 +254,12 @@ def test_a_new_question_after_a_question_back_stands_alone() -> None:
 
 def test_the_name_an_answer_gave_is_carried_after_what_was_asked() -> None:
     assert searched("how do I install it?", *SIMULATOR) == "how do I install it? (simulator, Gazebo)"
+
+
+@pytest.mark.parametrize("question", ["and how do I create one?", "how do I install it?", "Why?"])
+def test_the_thing_that_was_defined_is_carried_without_the_names_in_its_definition(question: str) -> None:
+    said = ("What is a node?", "A node is a program in the ROS graph. ROS starts it, and ROS stops it [1].")
+    assert searched(question, *said) == f"{question} (node)"
 
 
 def test_a_refusal_gives_no_topic_but_the_question_does() -> None:

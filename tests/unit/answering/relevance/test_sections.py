@@ -52,6 +52,22 @@ def test_words_of_the_question_in_the_heading_count() -> None:
     assert order("How long does baking bread take?", plain, titled) == [2, 1]
 
 
+def test_a_heading_that_says_write_is_how_to_create_something() -> None:
+    other = of_section(1, "Create a package", "Run the command for the node.", strength=1.0)
+    titled = of_section(2, "Write a node", "Run the command for the node.", strength=0.95)
+    assert order("How do I create a node?", other, titled) == [2, 1]
+
+
+def test_a_heading_with_the_opposite_action_comes_after_a_weaker_match() -> None:
+    removes = of_section(1, "Remove Gazebo", "Run apt for the installed packages.", strength=1.0)
+    installs = of_section(2, "Gazebo packages", "Run apt for the installed packages.", strength=0.8)
+    assert order("How do I install Gazebo?", removes, installs) == [2, 1]
+    assert order("How do I remove Gazebo?", removes, installs) == [1, 2]
+    assert order("What is Gazebo?", removes, installs) == [1, 2]
+    both = of_section(3, "Remove and install Gazebo", "Run apt for the installed packages.", strength=1.0)
+    assert order("How do I install Gazebo?", both, installs) == [3, 2]
+
+
 def test_words_of_the_question_in_the_title_of_the_lesson_count() -> None:
     other = of_section(1, "A", "It takes an hour.", strength=1.0)
     titled = replace(

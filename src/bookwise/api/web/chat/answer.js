@@ -43,9 +43,9 @@ export class Exchange {
   text = "";
   sources = [];
 
-  constructor(chat, question) {
-    this.chat = chat;
-    this.question = question;
+  constructor(chat, question, lesson) {
+    // `lesson`: the id of the one that the reader chose
+    Object.assign(this, { chat, question, lesson });
     this.body = make("div", { class: "bw-text" });
     this.progress = make("p", { class: "bw-progress" }, chat.strings.searching);
     this.footer = make("div", { class: "bw-footer" });
@@ -53,9 +53,11 @@ export class Exchange {
     this.element = make("section", { class: "bw-exchange" }, make("h2", { class: "bw-question" }, question), this.answer);
   }
 
-  /** The search has begun; a follow-up shows the question that is searched for. */
+  /** The search has begun; a follow-up shows the question that is searched for. Further searches of a model are not shown. */
   search(query) {
-    if (query && query.trim() !== this.question.trim()) this.progress.textContent = this.chat.strings.searchedFor(query);
+    if (this.query) return;
+    this.query = query;
+    if (query && query !== this.question) this.answer.prepend(make("p", { class: "bw-note" }, this.chat.strings.searchedFor(query)));
   }
 
   /** Shows more of the answer. Returns whether these are its first words. */
@@ -75,9 +77,9 @@ export class Exchange {
   /** [1] becomes a button that opens the passage. In a refusal it says what it does. */
   addChip(sign) {
     const { strings } = this.chat;
-    const source = this.sources.find(({ number }) => String(number) === sign.dataset.cite);
+    const source = this.source(sign.dataset.cite);
     if (!source && this.isComplete) return sign.replaceWith(`[${sign.dataset.cite}]`);
-    const label = source ? strings.source(source.number, placeTitle(source)) : strings.source(sign.dataset.cite, "");
+    const label = strings.source(sign.dataset.cite, source ? placeTitle(source) : "");
     const words = { refused: strings.openIt, ambiguous: strings.choose }[this.kind];
     const chip = button({ text: words || sign.dataset.cite, css: words ? "bw-link" : "bw-chip", "aria-label": words ? `${words}: ${label}` : label });
     chip.addEventListener("click", () => this.follow(sign.dataset.cite, chip));
@@ -88,11 +90,16 @@ export class Exchange {
     else sign.replaceChildren(chip);
   }
 
+  source(number) {
+    return this.sources.find((one) => String(one.number) === number);
+  }
+
   follow(number, opener) {
-    const source = this.sources.find((one) => String(one.number) === String(number));
-    this.wanted = source ? null : String(number); // sources come with the end of an answer: then it opens
+    const source = this.source(number);
+    // sources come with the end of an answer: then it opens
+    this.wanted = source ? null : number;
     if (!source) return;
-    if (this.kind === "ambiguous") this.chat.ask(`${this.question} (${placeTitle(source)})`);
+    if (this.kind === "ambiguous") this.chat.ask(this.question, source.parent_doc_id);
     else this.chat.openSource({ ...source, highlights: this.highlights() }, opener);
   }
 
@@ -108,8 +115,10 @@ export class Exchange {
     this.result = result;
     this.text = result.response;
     this.isComplete = true;
-    this.kind = result.outcome === "refused" ? (result.reason === "ambiguous" ? "ambiguous" : "refused") : result.outcome;
-    this.sources = result.outcome === "answered" ? result.sources : result.nearest || [];
+    this.kind = result.reason === "ambiguous" ? result.reason : result.outcome;
+    this.sources = this.kind === "answered" ? result.sources : result.nearest || [];
+    // of a stored message
+    this.search(result.searched_for);
     this.show(0, result.html);
     this.answer.removeAttribute("aria-busy");
     this.answer.classList.add(`bw-${this.kind}`);
@@ -120,9 +129,9 @@ export class Exchange {
 
   footerParts(result) {
     const { strings } = this.chat;
-    const isAnswered = result.outcome === "answered";
+    const isAnswered = this.kind === "answered";
     const notes = [result.disclaimer, result.degraded && strings.degraded].filter(Boolean);
-    const isTalk = ["small-talk", "other-language", "ambiguous"].includes(result.reason) || result.outcome === "blocked";
+    const isTalk = ["small-talk", "other-language", "ambiguous"].includes(result.reason) || this.kind === "blocked";
     const status = make("div", { class: "bw-actions" }, !isTalk && this.confidence(result.confidence_level), ...this.actions(result));
     return [
       ...notes.map((note) => make("p", { class: "bw-note" }, note)),
@@ -137,7 +146,7 @@ export class Exchange {
       const title = placeTitle(source);
       const open = make("button", { type: "button", class: "bw-source", "aria-label": this.chat.strings.source(source.number, title) },
         make("span", { class: "bw-number" }, String(source.number)), make("span", {}, title));
-      open.addEventListener("click", () => this.follow(source.number, open));
+      open.addEventListener("click", () => this.follow(String(source.number), open));
       return make("li", {}, open);
     });
     return make("ol", { class: "bw-sources", "aria-label": this.chat.strings.sources }, ...items);
@@ -154,14 +163,14 @@ export class Exchange {
     const { strings } = this.chat;
     const copy = copyButton("copy", strings.copy, () => this.markdown(), strings);
     const share = copyButton("share", strings.share, () => this.chat.shareLink(this.question), strings);
-    const retry = button({ name: "retry", label: strings.retry, css: "bw-quiet", onclick: () => this.chat.ask(this.question) });
+    const retry = button({ name: "retry", label: strings.retry, css: "bw-quiet", onclick: () => this.chat.ask(this.question, this.lesson) });
     const rating = result.answer_id ? feedback(this.chat, result.answer_id) : { thumbs: [], place: null };
     return [make("div", { class: "bw-tools" }, copy, share, retry, ...rating.thumbs), rating.place];
   }
 
   /** The answer as Markdown, with its sources. */
   markdown() {
-    const lines = this.result.outcome === "answered" ? this.sources.map((source) => `- [${source.number}] ${placeTitle(source)}${webAddress(source.url) ? ` <${source.url}>` : ""}`) : [];
+    const lines = this.kind === "answered" ? this.sources.map((source) => `- [${source.number}] ${placeTitle(source)}${webAddress(source.url) ? ` <${source.url}>` : ""}`) : [];
     return [`**${this.question}**`, this.text, lines.length && `${this.chat.strings.sources}:\n\n${lines.join("\n")}`].filter(Boolean).join("\n\n");
   }
 
@@ -179,9 +188,10 @@ export class Exchange {
   cut(message, { isError = false } = {}) {
     this.progress.remove();
     this.answer.removeAttribute("aria-busy");
-    for (const sign of this.body.querySelectorAll("sup[data-cite]")) sign.replaceWith(`[${sign.dataset.cite}]`); // its source is not known
+    // its source is not known
+    for (const sign of this.body.querySelectorAll("sup[data-cite]")) sign.replaceWith(`[${sign.dataset.cite}]`);
     const retry = button({ name: "retry", text: this.chat.strings.tryAgain, onclick: () => this.chat.retry(this) });
-    this.footer.replaceChildren(make("div", { class: isError ? "bw-problem" : "bw-note", role: isError ? "alert" : null }, make("p", {}, message), retry));
+    this.footer.replaceChildren(make("div", isError ? { class: "bw-problem", role: "alert" } : { class: "bw-note" }, make("p", {}, message), retry));
   }
 }
 

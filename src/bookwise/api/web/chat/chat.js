@@ -226,7 +226,7 @@ class Chat {
   // ---- Asking ----
 
   /** Asks a question, unless one is being answered. A question that is stopped before it is sent goes back to the box. */
-  async ask(text) {
+  async ask(text, lesson) {
     const message = text.trim();
     if (!message || this.abort) return;
     const abort = new AbortController();
@@ -237,21 +237,20 @@ class Chat {
       await this.starting;
       if (this.filters && Object.keys(this.store.filters(this.book)).length) await this.details;
       if (abort.signal.aborted || !this.book) this.composer.offer(message);
-      else await this.answer(message, abort.signal);
+      else await this.answer(new Exchange(this, message, lesson), abort.signal);
     } finally {
       if (this.abort === abort) this.stop();
     }
   }
 
-  async answer(message, signal) {
-    const exchange = new Exchange(this, message);
+  async answer(exchange, signal) {
     // The request is on its way while the question is shown.
     const received = this.receive(exchange, signal);
     this.log.querySelector(".bw-empty")?.remove();
     this.log.append(exchange.element);
     this.scrollTo(exchange);
     this.announce(this.strings.searching);
-    this.emit("ask", { question: message });
+    this.emit("ask", { question: exchange.question });
     try {
       await received;
     } catch (error) {
@@ -261,7 +260,7 @@ class Chat {
 
   async receive(exchange, signal) {
     this.session ||= newSessionId();
-    const body = { message: exchange.question, html: true, book_id: this.book, session_id: this.session, ...this.filters?.chosen(), ...this.fixed.request() };
+    const body = { message: exchange.question, parent_doc_id: exchange.lesson, html: true, book_id: this.book, session_id: this.session, ...this.filters?.chosen(), ...this.fixed.request() };
     let listing;
     for await (const [name, data] of this.service.events("chat/stream", body, signal)) {
       if (name === "error") throw new Problem(data, data.status);
@@ -306,7 +305,7 @@ class Chat {
     if (this.abort) return;
     exchange.element.remove();
     if (this.composer.text.trim() === exchange.question) this.composer.text = "";
-    this.ask(exchange.question);
+    this.ask(exchange.question, exchange.lesson);
   }
 
   /** Ends the answer that is being received, if there is one. The next question can be asked at once. */
