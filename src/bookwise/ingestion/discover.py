@@ -31,6 +31,7 @@ from bookwise.ingestion.discovery.walk import (
 )
 from bookwise.ingestion.documents.document import MAX_DOCUMENT_BYTES, document_of, is_document
 from bookwise.ingestion.documents.read import read_chapter
+from bookwise.ingestion.parse import parse
 from bookwise.ingestion.parsing.decode import decode
 from bookwise.ingestion.parsing.front_matter import split_front_matter
 
@@ -109,7 +110,7 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
     return Discovery(
         profile=source.profile,
         book_id=source.book_id,
-        title=source.title,
+        title=_title(source, files),
         base_url=source.base_url,
         site=source.site.kind,
         modules=(*source.profile.module_list, *extra_modules),
@@ -123,6 +124,16 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
             *(lesson.warning for lesson in lessons if lesson.warning),
         ),
     )
+
+
+def _title(source: _BookSource, files: Sequence[LessonFile]) -> str:
+    """The title of the book. Without one of its own, a book of one file has the title of its lesson."""
+    if source.profile.book.title or source.site.title or not (source.root.is_file() and files):
+        return source.title
+    try:
+        return one_line(parse(files[0], read_lesson(source.root, files[0])).title) or source.title
+    except (BadLesson, RecursionError):  # the ingest reports it
+        return source.title
 
 
 def read_lesson(root: Path, file: LessonFile) -> bytes:

@@ -34,6 +34,25 @@ def test_one_file_is_a_book_without_its_neighbours(tmp_path: Path) -> None:
     assert names(discover(root / "page.html")) == ["page.html"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("rope.md", "# Rope *handbook*\n\nPull.\n\n# Knots\n", "Rope handbook"),
+        ("rope.md", "---\ntitle: Ropes\n---\n# Rope handbook\n", "Ropes"),
+        ("rope.rst", "Rope handbook\n=============\n\nPull.\n", "Rope handbook"),
+        ("rope.html", "<title>Rope handbook</title><main><p>Pull.</p></main>", "Rope handbook"),
+        ("rope.ipynb", '{"cells": [{"cell_type": "markdown", "source": "# Rope handbook"}]}', "Rope handbook"),
+        ("big-rope.md", "Pull.\n", "Big rope"),
+        ("rope.md", b"\xff\xfe\xff", "Rope"),
+    ],
+)
+def test_a_book_of_one_file_has_the_title_of_its_lesson(
+    tmp_path: Path, name: str, text: str | bytes, title: str
+) -> None:
+    book = discover(written(tmp_path, {name: text}) / name)
+    assert (book.book_id, book.title) == (name.partition(".")[0], title)
+
+
 def test_one_file_of_another_format_is_refused(tmp_path: Path) -> None:
     root = written(tmp_path, {"a.csv": "x", "b.adoc": "= B"})
     with pytest.raises(BadSource, match=r"a\.csv is not a lesson\."):
