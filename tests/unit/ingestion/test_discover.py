@@ -53,11 +53,16 @@ def test_a_book_of_one_file_has_the_title_of_its_lesson(
     assert (book.book_id, book.title) == (name.partition(".")[0], title)
 
 
+def test_the_data_folder_of_bookwise_is_not_reported(tmp_path: Path) -> None:
+    files = {"a.md": "# A\n", ".bookwise/sites/x/a.md": "# X\n", ".github/pull.md": "# P\n"}
+    assert list(rules(found(tmp_path, files))) == [".github/"]
+
+
 def test_one_file_of_another_format_is_refused(tmp_path: Path) -> None:
     root = written(tmp_path, {"a.csv": "x", "b.adoc": "= B"})
     with pytest.raises(BadSource, match=r"a\.csv is not a lesson\."):
         discover(root / "a.csv")
-    with pytest.raises(BadSource, match="AsciiDoc is not supported: 1 files"):
+    with pytest.raises(BadSource, match="AsciiDoc is not supported: 1 file left out"):
         discover(root / "b.adoc")
 
 
