@@ -31,7 +31,7 @@ from bookwise.ingestion.discovery.walk import (
 )
 from bookwise.ingestion.documents.document import MAX_DOCUMENT_BYTES, document_of, is_document
 from bookwise.ingestion.documents.read import read_chapter
-from bookwise.ingestion.parse import parse
+from bookwise.ingestion.parse import ParseOptions, parse
 from bookwise.ingestion.parsing.decode import decode
 from bookwise.ingestion.parsing.front_matter import split_front_matter
 
@@ -151,6 +151,11 @@ def read_lesson(root: Path, file: LessonFile) -> bytes:
             "changed", f"{file.source_file} has changed since it was discovered.", advice="Run the command again."
         )
     return raw
+
+
+def parse_options(max_file_bytes: int) -> ParseOptions:
+    """The limits of a lesson: those of its file, and room for the files that it includes."""
+    return ParseOptions(max_bytes=max_file_bytes + 4 * MAX_INCLUDED_TEXT)  # a character has at most 4 bytes
 
 
 def _read_included(root: Path, name: str) -> bytes:

@@ -80,16 +80,18 @@ class _Expansion:
             includes = syntax.read(match) if match.start() >= copied else []
             if includes:
                 indent = match.groupdict().get("indent") or ""
-                shown = "\n".join(self._included(chain, include) for include in includes)
+                shown = "\n".join(self._included(chain, include, indent) for include in includes)
                 output += (text[copied : match.start()], _indented(shown, indent, is_source=shown == match[0]))
                 copied = match.end()
         return "".join((*output, text[copied:]))
 
-    def _included(self, chain: tuple[str, ...], include: Include) -> str:
+    def _included(self, chain: tuple[str, ...], include: Include, indent: str) -> str:
         self.count += not include.is_reference
         self.lookups += 1
         try:
-            return include.render(self._text(chain, include))
+            text = include.render(self._text(chain, include))
+            self._count_text(len(indent) * text.count("\n"))
+            return text
         except _LeftOutError as error:
             if not include.is_reference:
                 self.left_out.append((include, str(error)))
@@ -100,17 +102,21 @@ class _Expansion:
             raise _LeftOutError("Bookwise cannot read this kind of include.")
         if self.lookups > MAX_INCLUDES or len(chain) > MAX_DEPTH:
             raise _LeftOutError(f"a lesson has at most {MAX_INCLUDES} includes, up to {MAX_DEPTH} levels deep.")
+        self._count_text(0)  # nothing is read once the limit is reached
         target, text = self._first_file(chain[-1], include)
         if target in chain and not include.is_reference:
             raise _LeftOutError("the file includes itself.")
         part = include.part(text)
         if part is None:
             raise _LeftOutError("the file has no such part.")
-        self.size += len(part)
-        if self.size > MAX_INCLUDED_TEXT:
-            raise _LeftOutError(f"a lesson includes at most {MAX_INCLUDED_TEXT:,} characters.")
+        self._count_text(len(part))
         part = part.rstrip("\n")
         return part if include.is_reference else self.expand((*chain, target), part)
+
+    def _count_text(self, size: int) -> None:
+        self.size += size
+        if self.size > MAX_INCLUDED_TEXT:
+            raise _LeftOutError(f"a lesson includes at most {MAX_INCLUDED_TEXT:,} characters.")
 
     def _first_file(self, name: str, include: Include) -> tuple[str, str]:
         """The first of the files that the statement may mean, and its text."""

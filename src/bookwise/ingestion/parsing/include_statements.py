@@ -18,6 +18,7 @@ Part: TypeAlias = Callable[[str], str | None]
 MDBOOK_STATEMENT = r"(?<!\\)\{\{\s*#(?:include|rustdoc_include|playground|playpen|title|template|quiz)\b[^{}]*\}\}"
 MKDOCS_STATEMENT = r"^\s*(?:-+8<-+.*|\{\*.*\*\}|\{!.*!\})\s*$"
 
+_MAX_RANGES = 100
 _LANGUAGES = {"py": "python", "rs": "rust", "js": "javascript", "ts": "typescript", "sh": "bash", "yml": "yaml"}
 _MARK = re.compile(r"ANCHOR(?:_END)?:\s*[\w-]+|-+8<-+[ \t]+\[(?:start|end):[^\]]*\]")
 _LINE_OPTION = re.compile(r"\bln\[([^\]]*)\]")
@@ -171,15 +172,17 @@ def _line_range(first: int, last: int | None, text: str) -> str | None:
 def _numbered_lines(numbers: str, text: str) -> str | None:
     """The lines of `1,3:5` or `1,3-5`."""
     lines = text.split("\n")
-    chosen: list[str] = []
-    for group in numbers.split(","):
+    chosen: dict[int, str] = {}  # each line once, so that a long list of ranges cannot multiply the file
+    groups = numbers.split(",")
+    for group in groups if len(groups) <= _MAX_RANGES else ("too many",):
         bounds = re.fullmatch(r"\s*(\d{0,9})\s*(?:([:-])\s*(\d{0,9}))?\s*", group)
         if bounds is None:
             return None
         first = int(bounds[1] or 1)
         last = int(bounds[3]) if bounds[3] else None if bounds[2] else first
-        chosen += lines[max(first, 1) - 1 : last]
-    return "\n".join(chosen)
+        start = max(first, 1) - 1
+        chosen.update(enumerate(lines[start:last], start))
+    return "\n".join(chosen.values())
 
 
 def _region(name: str, text: str, *, every: bool) -> str | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bookwise.ingestion.discover import Discovery, discover, read_lesson
-from bookwise.ingestion.discovery.includes import MAX_INCLUDES, with_includes
+from bookwise.ingestion.discovery.includes import MAX_INCLUDED_TEXT, MAX_INCLUDES, with_includes
 from bookwise.ingestion.parse import parse
 from tests.support.folders import found, written
 
@@ -260,6 +260,22 @@ def test_includes_that_never_end_are_cut() -> None:
 
     with_includes("a.qmd", read("a.qmd"), "quarto", read)
     assert len(reads) <= MAX_INCLUDES + 1
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        " " * 100_000 + "{{#include big.txt}}",
+        "{* big.txt ln[" + "1:," * 100_000 + "1:] *}",
+        "{{#include big.txt}}\n" * 150,
+        '--8<-- "nested.md"',
+    ],
+)
+def test_small_files_cannot_include_endless_text(statement: str) -> None:
+    files = {"big.txt": b"x\n" * 200_000, "nested.md": b" " * 5_000 + b"{{#include big.txt}}\n"}
+    expanded = with_includes("a.md", statement.encode(), "folder", files.__getitem__)
+    assert len(expanded.raw) <= MAX_INCLUDED_TEXT + len(statement)
+    assert "left out" in expanded.warning
 
 
 @pytest.mark.parametrize("mark", ["{{#include ", "--8<--\n", "{* ", "```{include} a\n", ":::{include} a\n:b: c\n"])
