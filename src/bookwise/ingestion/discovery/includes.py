@@ -73,7 +73,8 @@ class _Expansion:
 
     def expand(self, chain: tuple[str, ...], text: str) -> str:
         """The text of the last file of the chain, which the files before it include."""
-        found = [(match, syntax) for syntax in self.syntaxes for match in syntax.pattern.finditer(text)]
+        syntaxes = (syntax for syntax in self.syntaxes if syntax.mark in text)
+        found = [(match, syntax) for syntax in syntaxes for match in syntax.pattern.finditer(text)]
         output: list[str] = []
         copied = 0
         for match, syntax in sorted(found, key=lambda pair: pair[0].start()):

@@ -49,6 +49,7 @@ class Include:
 class IncludeSyntax:
     """The statements of one generator. The group `indent` of the pattern precedes every line of the included text."""
 
+    mark: str  #: in every statement; texts without it are not searched
     pattern: re.Pattern[str]
     read: Callable[[re.Match[str]], list[Include]]
 
@@ -256,6 +257,7 @@ def _code_directive(language: str, options: dict[str, str], code: str) -> str:
 _INDENT = r"(?m)^(?P<indent>[ \t]*)"
 _RST_OPTIONS = r"(?P<options>(?:\n[ \t]+:[\w-]+:.*)*)"
 _MDBOOK = IncludeSyntax(
+    mark="{{",
     pattern=re.compile(
         r"(?m)(?P<indent>^[ \t>]*)?(?<!\\)"
         r"\{\{\s*#(?P<kind>include|rustdoc_include|playground|playpen)\s+(?P<target>[^{}\n]+)\}\}"
@@ -264,27 +266,32 @@ _MDBOOK = IncludeSyntax(
 )
 _MKDOCS = (
     IncludeSyntax(
+        mark="8<",
         pattern=re.compile(
             rf"{_INDENT}-+8<-+(?:[ \t]+[\"'](?P<name>[^\"'\n]+)[\"']|[ \t]*\n(?P<names>(?:.*\n)*?)[ \t]*-+8<-+)[ \t]*$"
         ),
         read=_snippets,
     ),
-    IncludeSyntax(pattern=re.compile(rf"{_INDENT}\{{\*(?P<target>.+?)\*\}}[ \t]*$"), read=_mkdocs_code),
-    IncludeSyntax(pattern=re.compile(rf"{_INDENT}\{{!(?P<target>.+?)!\}}[ \t]*$"), read=_mkdocs_text),
+    IncludeSyntax(mark="{*", pattern=re.compile(rf"{_INDENT}\{{\*(?P<target>.+?)\*\}}[ \t]*$"), read=_mkdocs_code),
+    IncludeSyntax(mark="{!", pattern=re.compile(rf"{_INDENT}\{{!(?P<target>.+?)!\}}[ \t]*$"), read=_mkdocs_text),
 )
 _QUARTO = IncludeSyntax(
-    pattern=re.compile(r"(?m)^[ \t]*\{\{<\s*include\s+[\"']?(?P<target>[^\s\"'<>]+)[\"']?\s*>\}\}[ \t]*$"), read=_quarto
+    mark="{{<",
+    pattern=re.compile(r"(?m)^[ \t]*\{\{<\s*include\s+[\"']?(?P<target>[^\s\"'<>]+)[\"']?\s*>\}\}[ \t]*$"),
+    read=_quarto,
 )
 _HUGO = IncludeSyntax(
-    pattern=re.compile(r"\{\{[<%]\s*(?:rel)?ref\s+(?P<rest>[^<>%{}\n]+?)\s*[>%]\}\}"), read=_hugo_title
+    mark="{{", pattern=re.compile(r"\{\{[<%]\s*(?:rel)?ref\s+(?P<rest>[^<>%{}\n]+?)\s*[>%]\}\}"), read=_hugo_title
 )
 _SPHINX = IncludeSyntax(
+    mark="include::",
     pattern=re.compile(
         rf"{_INDENT}\.\.[ \t]+(?P<kind>literalinclude|include)::[ \t]+(?P<target>\S+)[ \t]*{_RST_OPTIONS}$"
     ),
     read=_sphinx,
 )
 _MYST = IncludeSyntax(
+    mark="include}",
     pattern=re.compile(
         rf"{_INDENT}(?P<fence>`{{3,}}|:{{3,}})\{{(?P<kind>literalinclude|include)\}}[ \t]+(?P<target>\S+)[ \t]*"
         r"(?P<options>(?:\n[ \t]*:[\w-]+:.*)*)\n[ \t]*(?P=fence)[ \t]*$"
@@ -293,6 +300,7 @@ _MYST = IncludeSyntax(
 )
 #: Docusaurus: `import Code from '!!raw-loader!./main.py'`
 _DOCUSAURUS = IncludeSyntax(
+    mark="raw-loader!",
     pattern=re.compile(r"(?m)^import[^'\"\n]*['\"]!{0,2}raw-loader!(?P<target>[^'\"\n]+)['\"];?[ \t]*$"),
     read=_unsupported,
 )
