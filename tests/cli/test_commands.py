@@ -36,6 +36,23 @@ def test_ingest_then_search_shows_the_passage_and_where_it_is(bookwise: CommandL
     assert "services.md" in bookwise.out
 
 
+def test_a_report_counts_one_thing_as_one(bookwise: CommandLine, tmp_path: Path) -> None:
+    book = write_book(tmp_path / "one", {"topics.md": TOPICS, "LICENSE.md": "Free.", ".bookwise/sites/a.md": "# A"})
+    assert bookwise("ingest", str(book)) == 0
+    assert "1 lesson published" in bookwise.out
+    assert "; 1 chunk" in bookwise.out
+    assert "1 chunks" not in bookwise.out
+    assert bookwise.err == "Skipped 1 file that is not a lesson (not-a-lesson).\n"
+
+
+def test_notes_that_are_not_shown_are_counted(bookwise: CommandLine, tmp_path: Path) -> None:
+    lessons = {f"{n}.md": f"# Lesson {n}\n\n{{{{#include none.md}}}}\n\nText.\n" for n in range(12)}
+    assert bookwise("ingest", str(write_book(tmp_path / "notes", lessons))) == 0
+    *notes, last = bookwise.err.splitlines()
+    assert len(notes) == 10
+    assert last == "… and 2 more notes. `bookwise ingest --json` lists all of them."
+
+
 def test_search_speaks_the_public_schema(bookwise: CommandLine, book: Path) -> None:
     bookwise("ingest", str(book))
     found = bookwise.json("search", "one request with one response", "--limit", "1")

@@ -255,7 +255,7 @@ def test_a_book_without_questions_is_calibrated_on_its_headings(terminal: Comman
 def test_too_few_questions_keep_the_map_in_use(bookwise: CommandLine, tmp_path: Path) -> None:
     few = file_of(tmp_path, ANSWERABLE[0], *OFF_TOPIC)
     assert bookwise("calibrate", "--questions", few, "--write") == 1
-    assert "only 1 questions" in bookwise.out
+    assert "only 1 question " in bookwise.out
     assert "[calibration]" not in bookwise.out
 
 

@@ -23,13 +23,13 @@ def narrow(bookwise: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def test_books_shows_every_value_in_full(narrow: CommandLine, tmp_path: Path) -> None:
     assert narrow("books") == 0
-    for value in (BOOK_ID, "1 lessons", "hashing", str(tmp_path / "a-folder-with-a-long-name-as-they-occur")):
+    for value in (BOOK_ID, "1 lesson,", "hashing", str(tmp_path / "a-folder-with-a-long-name-as-they-occur")):
         assert value in narrow.out
 
 
 def test_jobs_shows_every_value_in_full(narrow: CommandLine) -> None:
     assert narrow("jobs") == 0
-    for value in ("Job 1", BOOK_ID, "incremental", "completed", "1 lessons published", "1 failed"):
+    for value in ("Job 1", BOOK_ID, "incremental", "completed", "1 lesson published", "1 failed"):
         assert value in narrow.out
     assert narrow("jobs", "1") == 0
     assert "02-broken.md" in narrow.out

@@ -11,10 +11,12 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from uuid import uuid4
 
+import anyio
 import pytest
 
-from tests.support.apps import write_book
+from tests.support.apps import hashing_app, write_book
 
 pytestmark = pytest.mark.slow
 
@@ -77,6 +79,30 @@ def test_a_reader_that_goes_away_is_no_error(book: Path, tmp_path: Path) -> None
     )
     assert piped.stdout.startswith("1. ")
     assert piped.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "command", ["search 'gear teeth' --limit 20", "ask 'gear teeth'", "books --json", "export threads"]
+)
+def test_a_closed_pipe_ends_every_command_quietly(book: Path, tmp_path: Path, command: str) -> None:
+    data = tmp_path / "data"
+    bookwise(data, "ingest", str(book))
+
+    async def add_threads() -> None:
+        async with hashing_app(data) as app:
+            for _ in range(3):
+                course = {"course": "x" * 100_000}  # more than a pipe holds
+                await app.threads.create(book_id="gears", owner="ann", thread_id=str(uuid4()), metadata=course)
+
+    anyio.run(add_threads)
+    piped = subprocess.run(
+        ["bash", "-c", f"{PROGRAM} {command} | head -c 1; exit ${{PIPESTATUS[0]}}"],
+        env=environment(data),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (piped.returncode, piped.stderr, len(piped.stdout)) == (0, "", 1)
 
 
 def test_ctrl_c_ends_a_watch_and_what_was_published_stays(book: Path, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import typer
 from bookwise.cli.output import JsonFlag, console, execute, print_json, printable, progress_bar, settings_of
 from bookwise.operations.backup import BackUpData, BackupReport, back_up
 from bookwise.operations.backup import restore as run_restore
+from bookwise.text.plurals import plural
 from bookwise.wiring import App
 
 
@@ -66,8 +67,7 @@ def restore(
 
 def _contents(report: BackupReport) -> str:
     lessons, chunks = (sum(getattr(book, name) for book in report.books) for name in ("lessons", "chunks"))
-    books = f"{len(report.books)} book{'s' * (len(report.books) != 1)}"
-    return f"{books}, {lessons} lessons, {chunks} chunks"
+    return f"{plural(len(report.books), 'book')}, {plural(lessons, 'lesson')}, {plural(chunks, 'chunk')}"
 
 
 def _plain(value: dict[str, Any]) -> dict[str, Any]:

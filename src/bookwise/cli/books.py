@@ -21,6 +21,7 @@ from bookwise.domain.jobs import IngestionJob
 from bookwise.operations.books import BookSummary, ListBooks, RemoveBook
 from bookwise.operations.jobs import JobReport, ListJobs, ReadJob
 from bookwise.schemas.books import IngestionJobReport, IngestionRecord, IngestionState, LessonReport
+from bookwise.text.plurals import plural
 
 
 def add_to(app: typer.Typer) -> None:
@@ -46,7 +47,7 @@ def books(ctx: typer.Context, as_json: JsonFlag = False) -> None:
         console().print("There is no book yet. Run [bold]bookwise ingest PATH[/].")
     for summary in summaries:
         book, chunks = summary.book, sum(record.chunk_count for record in summary.records)
-        size = f"{len(summary.records)} lessons, {chunks} chunks, embedder {book.embedder_name}"
+        size = f"{plural(len(summary.records), 'lesson')}, {plural(chunks, 'chunk')}, embedder {book.embedder_name}"
         write_entry(book.id, book.title, size, book.source)
 
 
@@ -68,7 +69,7 @@ def remove(
         report = {"book_id": removed.book_id, "title": removed.title}
         print_json({"removed": {**report, "lessons": removed.lessons, "chunks": removed.chunks}})
     else:
-        counts = f"{removed.lessons} lessons, {removed.chunks} chunks"
+        counts = f"{plural(removed.lessons, 'lesson')}, {plural(removed.chunks, 'chunk')}"
         typer.echo(printable(f"Removed {removed.title} ({removed.book_id}): {counts}."))
 
 
@@ -81,7 +82,7 @@ def _confirm(ctx: typer.Context, book_id: str) -> bool:
     summary = next((s for s in with_catalog(ctx, ListBooks().run) if s.book.id == book_id), None)
     if summary is None:
         raise NotFound(f"There is no book {book_id!r}.", advice="`bookwise books` lists the books.")
-    question = f"Remove {summary.book.title} ({book_id}) with {len(summary.records)} lessons?"
+    question = f"Remove {summary.book.title} ({book_id}) with {plural(len(summary.records), 'lesson')}?"
     return typer.confirm(printable(question), err=True)
 
 
@@ -149,8 +150,8 @@ def _show_job(report: JobReport, *, as_json: bool) -> None:
 
 def _show_summary(job: IngestionJob, *failures: str) -> None:
     counts = (
-        f"{job.files_processed} lessons published, {job.files_skipped - job.files_failed} unchanged, "
-        f"{job.files_withdrawn} withdrawn, {job.files_failed} failed; {job.chunks_created} chunks"
+        f"{plural(job.files_processed, 'lesson')} published, {job.files_skipped - job.files_failed} unchanged, "
+        f"{job.files_withdrawn} withdrawn, {job.files_failed} failed; {plural(job.chunks_created, 'chunk')}"
     )
     error = [f"Error: {job.error_message}"] if job.error_message else []
     write_entry(f"Job {job.job_id}  {job.book_id}  {job.status}", _run_facts(job), counts, *error, *failures)

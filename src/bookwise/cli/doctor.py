@@ -11,6 +11,7 @@ from bookwise.cli.exit_codes import OK, SOME_FAILED
 from bookwise.cli.output import JsonFlag, console, execute, print_json, printable, settings_of
 from bookwise.domain.errors import DataFolderBusy
 from bookwise.operations.doctor import DiagnoseBooks, Diagnosis, DoctorReport, FileCheck, check_files
+from bookwise.text.plurals import plural
 
 
 def add_to(app: typer.Typer) -> None:
@@ -73,7 +74,8 @@ def _state(diagnosis: Diagnosis, *, repair: bool) -> str:
 def _problems(diagnosis: Diagnosis) -> list[str]:
     problems = [finding.message for finding in diagnosis.findings]
     if diagnosis.to_publish or diagnosis.to_withdraw:
-        problems.append(f"files: {diagnosis.to_publish} lessons to publish, {diagnosis.to_withdraw} to withdraw")
+        to_publish = plural(diagnosis.to_publish, "lesson")
+        problems.append(f"files: {to_publish} to publish, {diagnosis.to_withdraw} to withdraw")
     if diagnosis.source:
         problems.append(f"files not compared: {diagnosis.source}")
     return [*problems, diagnosis.blocked] if diagnosis.blocked else problems

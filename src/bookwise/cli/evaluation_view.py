@@ -13,6 +13,7 @@ from bookwise.evaluation.calibrate import CalibrationRun, Shares, toml_of
 from bookwise.evaluation.metrics import Evaluation, Minimum
 from bookwise.ingestion.discovery.profile import PROFILE_FILE
 from bookwise.operations.evaluate import OnProgress
+from bookwise.text.plurals import plural
 
 
 class TextView:
@@ -92,9 +93,9 @@ def _print_line(line: str) -> None:
 def _calibration_lines(run: CalibrationRun) -> Iterator[str]:
     samples = run.samples
     positives = "built from its headings" if samples.from_headings else "from its own question list"
-    yield f"{len(samples.positives)} questions the book answers, {positives}."
+    yield f"{plural(len(samples.positives), 'question')} the book answers, {positives}."
     negatives = "about unrelated topics" if samples.foreign else "from its own question list"
-    yield f"{len(samples.negatives)} questions the book does not answer, {negatives}."
+    yield f"{plural(len(samples.negatives), 'question')} the book does not answer, {negatives}."
     if run.dropped:
         yield f"Left out, because the book seems to answer them: {'; '.join(run.dropped)}"
     if run.fit.area is not None:

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from contextlib import aclosing
 from datetime import datetime
 from pathlib import Path
 from typing import IO, Annotated, Any
@@ -56,9 +57,10 @@ def _new_file(path: Path) -> IO[str]:
 
 async def _write_lines(kind: Any, settings: Settings, book: str | None, file: IO[str]) -> int:
     count = 0
-    async for record in records(kind, settings, book_id=book):
-        file.write(json.dumps(record, default=_plain) + "\n")
-        count += 1
+    async with aclosing(records(kind, settings, book_id=book)) as exported:
+        async for record in exported:
+            file.write(json.dumps(record, default=_plain) + "\n")
+            count += 1
     return count
 
 

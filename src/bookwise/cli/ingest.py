@@ -36,6 +36,7 @@ from bookwise.operations.retention import apply_retention
 from bookwise.operations.shared_ingest import SharedIngest
 from bookwise.schemas.books import IngestionJobReport, LessonReport
 from bookwise.settings import Settings
+from bookwise.text.plurals import plural
 from bookwise.wiring import App, OnPage, local_copy
 
 LINES_MAX = 10  #: failed lessons and notes shown
@@ -186,16 +187,19 @@ def _show(discovery: Discovery, report: JobReport) -> None:
     out, job = console(stderr=True), report.job
     duration = f" in {job.duration_seconds} s" if job.duration_seconds else ""
     console().print(
-        f"{printable(discovery.title)} ({discovery.book_id}): {job.files_processed} lessons published, "
+        f"{printable(discovery.title)} ({discovery.book_id}): {plural(job.files_processed, 'lesson')} published, "
         f"{job.files_skipped - job.files_failed} unchanged, {job.files_withdrawn} withdrawn, "
-        f"{job.files_failed} failed; {job.chunks_created} chunks{duration}.",
+        f"{job.files_failed} failed; {plural(job.chunks_created, 'chunk')}{duration}.",
         markup=False,
     )
     if discovery.left_out:
         rules = sorted({file.rule for file in discovery.left_out})
-        out.print(f"Skipped {len(discovery.left_out)} files that are not lessons ({', '.join(rules)}).", markup=False)
+        out.print(f"Skipped {_not_lessons(len(discovery.left_out))} ({', '.join(rules)}).", markup=False)
     for warning in discovery.warnings[:LINES_MAX]:
         out.print(f"Note: {printable(warning)}", markup=False)
+    if len(discovery.warnings) > LINES_MAX:
+        more = plural(len(discovery.warnings) - LINES_MAX, "more note")
+        out.print(f"… and {more}. `bookwise ingest --json` lists all of them.", markup=False)
     failed = [outcome for outcome in report.outcomes if outcome.status == "failed"]
     for outcome in failed[:LINES_MAX]:
         out.print(printable(f"Failed: {outcome.source_file}: {outcome.reason}: {outcome.message}"), markup=False)
@@ -203,6 +207,10 @@ def _show(discovery: Discovery, report: JobReport) -> None:
         out.print(
             f"… and {len(failed) - LINES_MAX} more. `bookwise jobs {job.job_id}` shows all of them.", markup=False
         )
+
+
+def _not_lessons(count: int) -> str:
+    return "1 file that is not a lesson" if count == 1 else f"{count} files that are not lessons"
 
 
 def changes(ctx: typer.Context, path: SourceArgument, book: BookId = None, as_json: JsonFlag = False) -> None:

@@ -7,6 +7,7 @@ import typer
 
 from bookwise.cli.output import BookOption, JsonFlag, console, execute_on_records, print_json, printable
 from bookwise.domain.journal import KEPT_DAYS
+from bookwise.text.plurals import plural
 from bookwise.text.shorten import shortened
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def _show(report: "InsightsResponse") -> None:
     outcomes = ("answered", "refused", "blocked", "interrupted")
     counts = [f"{count} {name}" for name in outcomes if (count := getattr(totals, name))]
     _write_heading(f"Questions about “{_line(report.title)}” {_period(report.days)}")
-    _write(f"{_plural(totals.asked, 'question')}: {', '.join(counts)}")
+    _write(f"{plural(totals.asked, 'question')}: {', '.join(counts)}")
     if report.truncated:
         _write("There are too many questions to read at once; the oldest are left out. Use a smaller --days.")
     _show_groups("Without an answer (the book may still cover some of it)", report.unanswered)
@@ -119,10 +120,6 @@ def _write(line: str) -> None:
 def _line(text: str) -> str:
     """Text from a reader or a book, as one printable line."""
     return shortened(printable(" ".join(text.split())), LINE_MAX)
-
-
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _period(days: int) -> str:

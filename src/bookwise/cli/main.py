@@ -12,6 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from bookwise import __version__
+from bookwise.cli.closed_pipe import is_closed_pipe, silence_closed_pipe
 from bookwise.cli.exit_codes import BUG, INTERRUPTED, OK, USAGE, exit_code
 from bookwise.domain.errors import BookwiseError
 from bookwise.domain.system_errors import system_error
@@ -83,11 +84,12 @@ def main(
 def run() -> None:
     """The console script."""
     gc.disable()  # collecting garbage during the imports finds nothing and costs 0.1 s
+    silence_closed_pipe()
     code = run_with(sys.argv[1:])
     try:
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader of the pipe is gone
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.stderr.flush()
     os._exit(code)  # everything is closed; unloading the modules would cost 0.1 s
 
@@ -106,10 +108,10 @@ def run_with(arguments: list[str]) -> int:
     except (KeyboardInterrupt, EOFError, typer.Abort):
         sys.stderr.write("Stopped.\n")
         return INTERRUPTED
-    except BrokenPipeError:
-        return OK
-    except Exception as error:
-        if "--debug" in arguments:
+    except (Exception, SystemExit, BaseExceptionGroup) as error:
+        if is_closed_pipe(error):
+            return OK
+        if "--debug" in arguments or not isinstance(error, Exception):
             raise
         return _show_unexpected(error, arguments)
 

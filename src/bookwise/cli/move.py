@@ -10,6 +10,7 @@ from bookwise.cli.output import JsonFlag, console, print_json, printable, progre
 from bookwise.domain.errors import InvalidInput
 from bookwise.operations.move import MOVE_TARGETS, MoveReport, MoveRequest
 from bookwise.operations.move import move as run_move
+from bookwise.text.plurals import plural
 
 
 def add_to(app: typer.Typer) -> None:
@@ -58,7 +59,7 @@ def move(
 def _show(report: MoveReport) -> None:
     out = console()
     for copy in report.books:
-        size = f"{copy.lessons} lessons, {copy.chunks} chunks"
+        size = f"{plural(copy.lessons, 'lesson')}, {plural(copy.chunks, 'chunk')}"
         out.print(printable(f"{copy.book_id}: {size}, {copy.written} written, all compared."), markup=False)
     for book_id in report.skipped:
         out.print(printable(f"{book_id}: no lessons in the source, nothing copied."), markup=False)

@@ -17,6 +17,7 @@ from bookwise.domain.errors import Misconfigured
 from bookwise.domain.jobs import count_outcomes
 from bookwise.operations.worker import StepReport, run_worker
 from bookwise.settings import Settings
+from bookwise.text.plurals import plural
 from bookwise.wiring import database_url, open_app
 
 
@@ -105,9 +106,9 @@ def _summary(report: StepReport) -> str:
         case "done" if report.step.kind == "plan":
             return "planned"
         case "done" if report.step.kind == "lessons":
-            return f"{counts['files_processed']} lessons published, {counts['files_failed']} failed"
+            return f"{plural(counts['files_processed'], 'lesson')} published, {counts['files_failed']} failed"
         case "done":
-            return f"completed, {counts['files_withdrawn']} lessons withdrawn"
+            return f"completed, {plural(counts['files_withdrawn'], 'lesson')} withdrawn"
         case "lost":
             return "a batch was taken over by another worker, or the job was cancelled"
         case "handed-back":

@@ -47,7 +47,7 @@ class LessonFile:
 
     book_id: str
     source_file: str  #: path below the book's root folder, with forward slashes, in Unicode NFC
-    file_hash: str  #: SHA-256 of the bytes
+    file_hash: str  #: SHA-256 of the bytes, with the files that it includes
     format: LessonFormat
     position: LessonPosition
     audience: Audience = Audience()

@@ -9,6 +9,7 @@ from typing import TypeAlias
 from bookwise.answering.evidence.confidence import RULES, confidence_of
 from bookwise.domain.books import Calibration
 from bookwise.evaluation.metrics import area_under_roc
+from bookwise.text.plurals import plural
 
 Strengths: TypeAlias = tuple[float, ...]  #: of the passages of one question
 
@@ -39,7 +40,7 @@ def fit_calibration(positives: Sequence[Strengths], negatives: Sequence[Strength
     area = area_under_roc(known, foreign)
     for name, group in (("that the book answers", known), ("that the book does not answer", foreign)):
         if len(group) < QUESTIONS_MIN:
-            reason = f"There are only {len(group)} questions {name}; at least {QUESTIONS_MIN} are needed."
+            reason = f"The list has only {plural(len(group), 'question')} {name}; at least {QUESTIONS_MIN} are needed."
             return Fit(calibration=None, area=area, reason=reason)
     if area is None or area < AREA_MIN:
         reason = f"The two groups of questions are too similar (area under ROC {area:.2f}, required {AREA_MIN})."

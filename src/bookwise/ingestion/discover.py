@@ -12,7 +12,7 @@ from bookwise.domain.jobs import SkippedFile, UnreadableFile
 from bookwise.ingestion.discovery.admission import admit
 from bookwise.ingestion.discovery.documents import document_names, facts_of, open_documents
 from bookwise.ingestion.discovery.facts import NO_FACTS, Facts, facts_from
-from bookwise.ingestion.discovery.includes import with_includes
+from bookwise.ingestion.discovery.includes import MAX_INCLUDED_TEXT, with_includes
 from bookwise.ingestion.discovery.mirrors import translations
 from bookwise.ingestion.discovery.names import label, one_line, slug
 from bookwise.ingestion.discovery.numbering import Numbered, Numbering, Unplaced, audience_of, number_lessons
@@ -31,6 +31,7 @@ from bookwise.ingestion.discovery.walk import (
 )
 from bookwise.ingestion.documents.document import MAX_DOCUMENT_BYTES, document_of, is_document
 from bookwise.ingestion.documents.read import read_chapter
+from bookwise.ingestion.parse import ParseOptions, parse
 from bookwise.ingestion.parsing.decode import decode
 from bookwise.ingestion.parsing.front_matter import split_front_matter
 
@@ -65,6 +66,7 @@ class _ReadFile:
     file_hash: str = ""
     facts: Facts = NO_FACTS
     is_blank: bool = False
+    warning: str = ""  #: about files that it includes
     error: UnreadableFile | None = None
 
 
@@ -108,15 +110,30 @@ def discover(root: Path, *, book_id: str | None = None, on_file: OnFile = lambda
     return Discovery(
         profile=source.profile,
         book_id=source.book_id,
-        title=source.title,
+        title=_title(source, files),
         base_url=source.base_url,
         site=source.site.kind,
         modules=(*source.profile.module_list, *extra_modules),
         files=tuple(files),
         left_out=tuple(sorted(left_out, key=lambda file: file.source_file)),
         unreadable=unreadable,
-        warnings=(*source.site.warnings, *_unsupported(source), *numbering.warnings),
+        warnings=(
+            *source.site.warnings,
+            *_unsupported(source),
+            *numbering.warnings,
+            *(lesson.warning for lesson in lessons if lesson.warning),
+        ),
     )
+
+
+def _title(source: _BookSource, files: Sequence[LessonFile]) -> str:
+    """The title of the book. Without one of its own, a book of one file has the title of its lesson."""
+    if source.profile.book.title or source.site.title or not (source.root.is_file() and files):
+        return source.title
+    try:
+        return one_line(parse(files[0], read_lesson(source.root, files[0])).title) or source.title
+    except (BadLesson, RecursionError):  # the ingest reports it
+        return source.title
 
 
 def read_lesson(root: Path, file: LessonFile) -> bytes:
@@ -124,8 +141,8 @@ def read_lesson(root: Path, file: LessonFile) -> bytes:
     root = _folder_of(root)
     document = document_of(file.source_file)
     if document is None:
-        read = partial(_read_file, root)
-        raw = with_includes(file.source_file, read(file.source_file), read)
+        own = read_inside(root, _raw_path(root, file.source_file), MAX_FILE_BYTES)
+        raw = with_includes(file.source_file, own, file.site, partial(_read_included, root)).raw
     else:
         whole = read_inside(root, _raw_path(root, document), MAX_DOCUMENT_BYTES)
         raw = read_chapter(file.source_file, document, whole)
@@ -136,8 +153,13 @@ def read_lesson(root: Path, file: LessonFile) -> bytes:
     return raw
 
 
-def _read_file(root: Path, name: str) -> bytes:
-    return read_inside(root, _raw_path(root, name), MAX_FILE_BYTES)
+def parse_options(max_file_bytes: int) -> ParseOptions:
+    """The limits of a lesson: those of its file, and room for the files that it includes."""
+    return ParseOptions(max_bytes=max_file_bytes + 4 * MAX_INCLUDED_TEXT)  # a character has at most 4 bytes
+
+
+def _read_included(root: Path, name: str) -> bytes:
+    return read_inside(root, _raw_path(root, name), MAX_INCLUDED_TEXT)
 
 
 def _folder_of(root: Path) -> Path:
@@ -202,24 +224,27 @@ def _read_lessons(source: _BookSource, on_file: OnFile) -> tuple[list[_ReadFile]
     """The lessons in reading order, and all files that are left out."""
     tree = source.tree
     names, not_admitted = admit(tree, source.site, source.profile, source.mirrors)
-    files = _read_all(tree, names, source.profile.limits.max_file_bytes, on_file)
+    files = _read_all(source, names, on_file)
     if source.site.kind == "document":
         files = {name: replace(file, facts=facts_of(source.listed.get(name))) for name, file in files.items()}
     lessons, skipped = _in_order(source.site, files, tree.linked)
     return lessons, [*tree.left_out, *not_admitted, *skipped]
 
 
-def _read_all(tree: Tree, names: Sequence[str], limit: int, on_file: OnFile) -> dict[str, _ReadFile]:
+def _read_all(source: _BookSource, names: Sequence[str], on_file: OnFile) -> dict[str, _ReadFile]:
     files: dict[str, _ReadFile] = {}
     for name in names:
-        files[name] = _read(tree, name, limit)
+        files[name] = _read(source, name)
         on_file(len(files))
     return files
 
 
-def _read(tree: Tree, name: str, limit: int) -> _ReadFile:
+def _read(source: _BookSource, name: str) -> _ReadFile:
+    tree, limit = source.tree, source.profile.limits.max_file_bytes
     try:
-        raw = with_includes(name, tree.read(name, limit), partial(_read_file, tree.root))
+        own = tree.read(name, limit)
+        lesson = with_includes(name, own, source.site.kind, partial(_read_included, tree.root))
+        raw = lesson.raw
         facts = NO_FACTS
         if format_of(name) in ("markdown", "mdx", "rst"):
             text = decode(raw)
@@ -227,7 +252,7 @@ def _read(tree: Tree, name: str, limit: int) -> _ReadFile:
                 facts = facts_from(split_front_matter(text)[0])
     except BadLesson as error:
         return _ReadFile(name=name, error=UnreadableFile(source_file=name, reason=error.reason, message=error.message))
-    return _ReadFile(name=name, file_hash=sha256(raw), facts=facts, is_blank=not raw.strip())
+    return _ReadFile(name=name, file_hash=sha256(raw), facts=facts, is_blank=not raw.strip(), warning=lesson.warning)
 
 
 def _in_order(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from bookwise.domain.jobs import LessonRecord
 from bookwise.ingestion.publish import sweep
 from bookwise.ports import Catalog, LessonIndex
+from bookwise.text.plurals import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +25,7 @@ class Finding:
             return f"{self.subject}: the index holds {self.stored} of {self.expected} chunks"
         if self.kind == "damaged-lesson":
             return f"{self.subject}: {self.expected - self.stored} of {self.expected} chunks are damaged"
-        return f"revision {self.subject}: {self.stored} chunks that belong to no live lesson"
+        return f"revision {self.subject}: {plural(self.stored, 'chunk')} of no live lesson"
 
 
 async def examine(book_id: str, *, index: LessonIndex, catalog: Catalog) -> list[Finding]:

@@ -16,8 +16,7 @@ from bookwise.domain.books import Book, LessonFile
 from bookwise.domain.errors import BookwiseError
 from bookwise.domain.jobs import IngestionJob, IngestionMode, IngestionPlan, LessonOutcome, LessonRecord
 from bookwise.domain.system_errors import system_error
-from bookwise.ingestion.discover import Discovery, read_lesson
-from bookwise.ingestion.parse import ParseOptions
+from bookwise.ingestion.discover import Discovery, parse_options, read_lesson
 from bookwise.ingestion.plan import lost_revisions, plan
 from bookwise.ingestion.publish import EmbeddedLesson, publish, sweep
 from bookwise.ingestion.stages import (
@@ -124,7 +123,7 @@ async def run_job(
     stages = Stages(
         kit=kit,
         read=partial(read_lesson, root),
-        parsing=ParseOptions(max_bytes=discovery.profile.limits.max_file_bytes),
+        parsing=parse_options(discovery.profile.limits.max_file_bytes),
         memory=memory_of(job),
         live={record.lesson_id: record for record in records},
         record=run.record,

@@ -13,8 +13,7 @@ import anyio.to_thread
 from bookwise.domain.books import LessonFile
 from bookwise.domain.errors import BadLesson
 from bookwise.domain.jobs import JobPlan, JobStep, LessonOutcome, PlannedLesson
-from bookwise.ingestion.discover import Discovery, read_lesson
-from bookwise.ingestion.parse import ParseOptions
+from bookwise.ingestion.discover import Discovery, parse_options, read_lesson
 from bookwise.ingestion.plan import lost_revisions, plan
 from bookwise.ingestion.publish import sweep
 from bookwise.ingestion.stages import (
@@ -98,7 +97,7 @@ async def _publish(step: JobStep, steps: StepStore, kit: IngestionKit) -> list[L
     stages = Stages(
         kit=kit,
         read=batch.__getitem__,
-        parsing=ParseOptions(max_bytes=job_plan.max_file_bytes),
+        parsing=parse_options(job_plan.max_file_bytes),
         memory=memory_of(step.job),
         live={record.lesson_id: record for record in records},
         record=outcomes.append,

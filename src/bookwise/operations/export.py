@@ -1,6 +1,6 @@
 """Threads, questions and ratings of readers → one JSON object each."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
 
@@ -15,7 +15,7 @@ EXPORT_KINDS: tuple[ExportKind, ...] = ("threads", "questions", "feedback")
 RATING = ("thumb", "comment", "rated_at")
 
 
-async def export(kind: ExportKind, settings: Settings, *, book_id: str | None = None) -> AsyncIterator[dict[str, Any]]:
+async def export(kind: ExportKind, settings: Settings, *, book_id: str | None = None) -> AsyncGenerator[dict[str, Any]]:
     """The records of a book, or of all books, in no particular order. Works while a service uses the data folder.
 
     Raises `NotFound` if there is no database or no such book.

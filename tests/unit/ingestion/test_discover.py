@@ -34,11 +34,35 @@ def test_one_file_is_a_book_without_its_neighbours(tmp_path: Path) -> None:
     assert names(discover(root / "page.html")) == ["page.html"]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "title"),
+    [
+        ("rope.md", "# Rope *handbook*\n\nPull.\n\n# Knots\n", "Rope handbook"),
+        ("rope.md", "---\ntitle: Ropes\n---\n# Rope handbook\n", "Ropes"),
+        ("rope.rst", "Rope handbook\n=============\n\nPull.\n", "Rope handbook"),
+        ("rope.html", "<title>Rope handbook</title><main><p>Pull.</p></main>", "Rope handbook"),
+        ("rope.ipynb", '{"cells": [{"cell_type": "markdown", "source": "# Rope handbook"}]}', "Rope handbook"),
+        ("big-rope.md", "Pull.\n", "Big rope"),
+        ("rope.md", b"\xff\xfe\xff", "Rope"),
+    ],
+)
+def test_a_book_of_one_file_has_the_title_of_its_lesson(
+    tmp_path: Path, name: str, text: str | bytes, title: str
+) -> None:
+    book = discover(written(tmp_path, {name: text}) / name)
+    assert (book.book_id, book.title) == (name.partition(".")[0], title)
+
+
+def test_the_data_folder_of_bookwise_is_not_reported(tmp_path: Path) -> None:
+    files = {"a.md": "# A\n", ".bookwise/sites/x/a.md": "# X\n", ".github/pull.md": "# P\n"}
+    assert list(rules(found(tmp_path, files))) == [".github/"]
+
+
 def test_one_file_of_another_format_is_refused(tmp_path: Path) -> None:
     root = written(tmp_path, {"a.csv": "x", "b.adoc": "= B"})
     with pytest.raises(BadSource, match=r"a\.csv is not a lesson\."):
         discover(root / "a.csv")
-    with pytest.raises(BadSource, match="AsciiDoc is not supported: 1 files"):
+    with pytest.raises(BadSource, match="AsciiDoc is not supported: 1 file left out"):
         discover(root / "b.adoc")
 
 

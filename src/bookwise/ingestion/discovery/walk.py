@@ -16,6 +16,7 @@ from bookwise.domain.jobs import SkippedFile, UnreadableFile
 from bookwise.ingestion.discovery.reading import is_inside, read_inside
 from bookwise.ingestion.documents.document import document_of, is_document
 from bookwise.ingestion.parsing.decode import decode
+from bookwise.text.plurals import plural
 
 FORMATS: dict[str, LessonFormat] = {
     "md": "markdown",
@@ -63,7 +64,8 @@ _PROGRAM_FILES = frozenset(
         "CMakeLists.txt",
     }
 )
-_UNREPORTED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__"})
+#: Not part of any book; `.bookwise` is the data folder.
+_UNREPORTED_FOLDERS = frozenset({".git", ".hg", ".svn", "__pycache__", ".bookwise"})
 _BIDI_AND_LINE_CONTROLS = frozenset("\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -95,8 +97,8 @@ def asciidoc_note(names: Iterable[str]) -> str:
     if not files:
         return ""
     return (
-        f"AsciiDoc is not supported: {len(files)} files, such as {files[0]}, were left out. Build the site (Antora) or "
-        "convert the files with `asciidoctor` to HTML, then ingest the folder of HTML pages."
+        f"AsciiDoc is not supported: {plural(len(files), 'file')} left out, such as {files[0]}. Build the site "
+        "(Antora) or convert the files with `asciidoctor` to HTML, then ingest the folder of HTML pages."
     )
 
 

@@ -43,7 +43,12 @@ _FIXED_WIDTH_FONT = re.compile(
     re.IGNORECASE,
 )
 _FIXED_WIDTH_FLAG = 1
-_FILE_NAME = re.compile(r"\.\w{2,5}$|^(?:microsoft|untitled|about:)", re.IGNORECASE)
+#: Titles that programs write: names of files, and placeholders.
+_NO_TITLE = re.compile(
+    r"\.\w{2,5}$|^(?:microsoft|untitled|about:)|^\W*(?:document|presentation|title|no title|unknown|unspecified|"
+    r"anonymous|powerpoint presentation)\W*\d*\W*$",
+    re.IGNORECASE,
+)
 
 
 def read_pdf(raw: bytes) -> Document:
@@ -53,7 +58,8 @@ def read_pdf(raw: bytes) -> Document:
     if not any(text.pages):
         raise _no_text(len(text.pages))
     content = PdfContent(pages=without_running_lines(text.pages), outline=_outline(reader))
-    return build_document(_title(reader), chapters_of(content), text.warnings())
+    title = _title(reader) or _outline_title(content.outline)
+    return build_document(title, chapters_of(content), text.warnings())
 
 
 def _open(raw: bytes) -> PdfReader:
@@ -169,12 +175,19 @@ def _has_images(page: PageObject) -> bool:
 
 
 def _title(reader: PdfReader) -> str:
-    """The title from the metadata; empty when it is the name of a file, as word processors write it."""
+    """The title from the metadata; empty when it is the name of a file or a placeholder, as programs write them."""
     try:
         title = one_line(reader.metadata.title if reader.metadata else "")
     except _DEFECTS:
         return ""
-    return "" if _FILE_NAME.search(title) else title
+    return "" if _NO_TITLE.search(title) else title
+
+
+def _outline_title(outline: list[OutlineEntry]) -> str:
+    """The title of the only entry at the top, above all chapters, on the first page; else empty."""
+    top = [entry for entry in outline if entry.level == 1]
+    is_title = len(top) == 1 < len(outline) and top[0].page == 1
+    return top[0].title if is_title and not _NO_TITLE.search(top[0].title) else ""
 
 
 def _outline(reader: PdfReader) -> list[OutlineEntry]:

@@ -5,12 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from bookwise.domain.books import LessonFile
+from bookwise.ingestion.parsing.include_statements import MDBOOK_STATEMENT, MKDOCS_STATEMENT
+from bookwise.ingestion.parsing.mdbook import without_hidden_lines
 from bookwise.ingestion.parsing.quarto import plain_markdown, without_options
 from bookwise.ingestion.parsing.shortcodes import without_shortcodes
 
-_MDBOOK_NAMES = "include|rustdoc_include|playground|playpen|title|template|quiz"
-_MDBOOK_INCLUDE = rf"(?<!\\)\{{\{{\s*#(?:{_MDBOOK_NAMES})\b[^{{}}]*\}}\}}"
-_MKDOCS_INCLUDE = r"^\s*(?:-+8<-+.*|\{\*.*\*\}|\{!.*!\})\s*$"
 _MYST_MARK = r"^\([^()\s]+\)=\s*$|^\+\+\+(?:\s.*)?$"
 _ATTRIBUTE_LINE = r"^\{:?\s*[.#][^{}]*\}\s*$"
 _NO_MATCH = re.compile(r"(?!)")
@@ -22,7 +21,7 @@ class Dialect:
 
     jsx: bool = False
     directives: bool = False  #: a fence named `{note}` is a directive, not code
-    includes: re.Pattern[str] = _NO_MATCH  #: matches include statements, in text and in code
+    includes: re.Pattern[str] = _NO_MATCH  #: matches include statements that were not replaced, in text and in code
     invisible: re.Pattern[str] = _NO_MATCH  #: matches marks in text that readers do not see
     translate: Callable[[str], str] = str  #: a whole text → Markdown without the generator's own syntax
     translate_cell: Callable[[str], str] = str  #: the code of a notebook cell → the code that readers see
@@ -43,14 +42,14 @@ def dialect_of(file: LessonFile) -> Dialect:
         case "docusaurus":
             return Dialect(jsx=True)
         case "mdbook":
-            return Dialect(includes=re.compile(_MDBOOK_INCLUDE))
+            return Dialect(includes=re.compile(MDBOOK_STATEMENT), translate=without_hidden_lines)
         case "mkdocs":
-            return Dialect(includes=re.compile(_MKDOCS_INCLUDE), invisible=re.compile(_ATTRIBUTE_LINE))
+            return Dialect(includes=re.compile(MKDOCS_STATEMENT), invisible=re.compile(_ATTRIBUTE_LINE))
         case "jupyter-book" | "sphinx":
             return Dialect(directives=True, invisible=re.compile(f"{_MYST_MARK}|^%.*$"))
     return Dialect(
         jsx=file.format == "mdx",
         directives=True,
-        includes=re.compile(f"{_MDBOOK_INCLUDE}|{_MKDOCS_INCLUDE}"),
+        includes=re.compile(f"{MDBOOK_STATEMENT}|{MKDOCS_STATEMENT}"),
         invisible=re.compile(f"{_MYST_MARK}|{_ATTRIBUTE_LINE}"),
     )

@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterator
 
+from bookwise.ingestion.parsing.fences import FENCE, fence_end
 from bookwise.ingestion.parsing.shortcodes import without_shortcodes
 
 _HIDDEN_LINES = 500
 
-_FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)")
 _CHUNK = re.compile(r"\{+\s*\.?([A-Za-z][\w+#-]*)[^}]*\}+\s*")
 _OPTION = re.compile(r"\s*(?:#|//|--|%%|%|\*)\|\s?(.*)")
 _CAPTION = re.compile(r"(?:fig|tbl|lst)-cap:\s*[\"']?(.*?)[\"']?\s*")
@@ -77,9 +77,9 @@ class _Translator:
     def lines(self, lines: list[str]) -> Iterator[str]:
         index = 0
         while index < len(lines):
-            fence = _FENCE.fullmatch(lines[index])
+            fence = FENCE.fullmatch(lines[index])
             if fence:
-                end = _fence_end(lines, index, fence[2])
+                end = fence_end(lines, index, fence[2])
                 yield from _code(fence, lines[index + 1 : end], lines[end : end + 1])
                 index = end + 1
             elif _HIDDEN_DIV.fullmatch(lines[index]):
@@ -112,15 +112,6 @@ class _Translator:
         label = match[1]
         name = self._labels.get(label, "")
         return f"“{name}”" if name else f"the {_KINDS[label.partition('-')[0]]}"
-
-
-def _fence_end(lines: list[str], start: int, fence: str) -> int:
-    """The index of the closing line; after the last line when there is none."""
-    for index in range(start + 1, len(lines)):
-        text = lines[index].strip()
-        if text.startswith(fence) and not text.strip(fence[0]):
-            return index
-    return len(lines)
 
 
 def _code(fence: re.Match[str], body: list[str], closing: list[str]) -> Iterator[str]:

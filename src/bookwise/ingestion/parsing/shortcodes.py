@@ -15,6 +15,7 @@ _BOXES = frozenset(("alert", "hint", "notice", "admonition", "callout"))
 _TITLED = frozenset(("tab", "details", "expand", "expandable", "accordion", "card", "step", "collapse"))
 _CODE = frozenset(("highlight", "code", "mermaid", "command", "terminal"))
 _HIDDEN = frozenset(("comment", "script", "style"))
+_BEFORE_TARGET = re.compile(r"(?:\]\(|\]:|=)[ \t]*[<\"']?[ \t]*\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +54,16 @@ def without_shortcodes(text: str) -> str:
         closing = closings.get(index)
         if code.name in _HIDDEN and closing:
             copied = closing.end
+        elif code.name in _LINKS and not is_link_target(text, code.start):
+            continue  # the page shows an address; the title of a known page was inserted before
         else:
             output.append(_rendered(code, closing))
     return "".join((*output, text[copied:]))
+
+
+def is_link_target(text: str, position: int) -> bool:
+    """Whether what starts here is the address of a Markdown link, or the value of an attribute."""
+    return _BEFORE_TARGET.search(text[max(position - 20, 0) : position]) is not None
 
 
 def _shortcodes(text: str) -> Iterator[_Shortcode]:
@@ -78,7 +86,7 @@ def _shortcodes(text: str) -> Iterator[_Shortcode]:
             )
             continue
         name, _, arguments = inner.removeprefix("/").removesuffix("/").strip().partition(" ")
-        words, options = _arguments(arguments)
+        words, options = shortcode_arguments(arguments)
         yield _Shortcode(
             start=start,
             end=position,
@@ -93,7 +101,8 @@ def _unescaped(inner: str) -> str:
     return "{{< " + inner.removeprefix("/*").removesuffix("*/").strip() + " >}}"
 
 
-def _arguments(text: str) -> tuple[tuple[str, ...], dict[str, str]]:
+def shortcode_arguments(text: str) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The positional and the named arguments of a shortcode."""
     words, options = [], {}
     for match in _ARGUMENT.finditer(text):
         value = next((group for group in match.groups()[1:] if group is not None), "").replace('\\"', '"')

@@ -39,6 +39,18 @@ def test_sections_of_the_outline_are_headings_with_their_pages() -> None:
     assert '<h2 id="page=2">Forward kinematics</h2>\n<p>It computes.</p>' in text
 
 
+@pytest.mark.parametrize("title", ["Untitled", "Microsoft Word - arms.doc", "arms_v2.indd", "Document1", "(anonymous)"])
+def test_a_placeholder_is_no_title(title: str) -> None:
+    assert read(prose("Arms reach."), title=title).title == ""
+
+
+def test_without_a_title_the_entry_above_all_chapters_is_the_title() -> None:
+    chapters = (Bookmark(title="Arms", page=1), Bookmark(title="Legs", page=2))
+    pages = prose("Arms reach."), prose("Legs walk.")
+    assert read(*pages, outline=(Bookmark(title="Robots", page=1, children=chapters),)).title == "Robots"
+    assert read(*pages, outline=chapters).title == ""
+
+
 def test_an_entry_whose_title_is_not_on_the_page_starts_with_the_page() -> None:
     text = html(read(prose("Arms reach."), prose("Legs walk."), outline=CHAPTERS))
     assert '<h1 id="page=2">2 Legs</h1>\n<p>Legs walk.</p>' in text

@@ -391,7 +391,7 @@ class TestDirectives:
 
 
 class TestIncludes:
-    def test_mdbook_includes_go_with_their_fence_and_are_never_followed(self) -> None:
+    def test_mdbook_includes_that_were_not_replaced_go_with_their_fence(self) -> None:
         text = """
             {{#title A page}}
             Text {{#include ../a.md}} goes on.
@@ -430,6 +430,37 @@ class TestIncludes:
     def test_inside_a_list_only_the_including_lines_go(self) -> None:
         text = "- a\n\n  ```toml\n  [p]\n  {{#include x}}\n  ```\n- b {{#include y}}\n"
         assert texts(text, site="mdbook") == ["- a\n\n  ```toml\n  [p]\n  ```\n- b"]
+
+
+class TestHiddenLines:
+    CODE = """
+        ```rust,ignore
+        # use std::io;
+        #
+        #[derive(Debug)]
+        #![allow(x)]
+        let a = "
+        ## text";
+            # hidden();
+        ```
+        """
+
+    def test_readers_of_an_mdbook_see_only_the_visible_lines(self) -> None:
+        visible = '```rust,ignore\n#[derive(Debug)]\n#![allow(x)]\nlet a = "\n# text";\n```'
+        assert texts(self.CODE, site="mdbook") == [visible]
+
+    def test_other_sites_and_languages_hide_nothing(self) -> None:
+        assert "# use std::io;" in texts(self.CODE, site="folder")[0]
+        shell = "```console\n# apt install\n```\n\n- a\n\n  ```rust\n  # b\n  c\n  ```\n\n```\n# d\n```\n"
+        assert texts(shell, site="mdbook") == [
+            "```console\n# apt install\n```",
+            "- a\n\n  ```rust\n  c\n  ```",
+            "```\n# d\n```",
+        ]
+
+    def test_inline_code_at_the_start_of_a_line_opens_no_fence(self) -> None:
+        text = "```rust``` is code\n\n# Title\n"
+        assert texts(text, site="mdbook") == ["```rust``` is code", "# Title"]
 
 
 class TestHeadings:

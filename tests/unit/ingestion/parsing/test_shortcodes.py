@@ -10,6 +10,9 @@ from tests.support.parsed import shown, texts
     ("source", "shown_texts"),
     [
         ('See [nodes]({{< relref "nodes.md#top" >}}).', ["See [nodes](nodes.md#top)."]),
+        ('<a href="{{< ref "nodes.md" >}}">nodes</a>', ["nodes"]),
+        ('See [nodes][n].\n\n[n]: {{< ref "nodes.md" >}}', ["See [nodes][n].", "[n]: nodes.md"]),
+        ('See {{< ref "missing.md" >}} and {{% relref path="gone" %}}.', ["See  and ."]),
         ('{{< figure src="a.png" title="An arm" caption="It moves" >}}', ["An arm. It moves"]),
         ("{{< note >}}Mind the gap{{< /note >}}", ["Note:", "Mind the gap"]),
         ('{{% notice tip "Read this" %}}\nText\n{{% /notice %}}', ["Tip: Read this", "Text"]),

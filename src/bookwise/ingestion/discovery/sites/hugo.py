@@ -15,6 +15,7 @@ from bookwise.ingestion.discovery.sites.site import TEXTS, Route, Site, base_add
 from bookwise.ingestion.discovery.sites.yaml_text import plain_values
 from bookwise.ingestion.discovery.walk import Tree, format_of
 from bookwise.ingestion.parsing.front_matter import split_front_matter
+from bookwise.text.plurals import plural
 
 ENDINGS = ("toml", "yaml", "yml", "json")
 CONFIGS = tuple(f"{folder}hugo.{ending}" for folder in ("", "config/_default/") for ending in ENDINGS)
@@ -189,8 +190,8 @@ def _address_warnings(config: _Config, docs: str, facts: Mapping[str, Facts], ro
         return []
     name, reason = unknown[0]
     return [
-        f"The address of {len(unknown)} lessons is unknown, so they have no link. The first is {name}: Bookwise cannot "
-        f"fill {reason}. Set `url` or `date` in its front matter."
+        f"The address of {plural(len(unknown), 'lesson')} is unknown, so they have no link. The first is {name}: "
+        f"Bookwise cannot fill {reason}. Set `url` or `date` in its front matter."
     ]
 
 
