@@ -255,6 +255,10 @@ async def test_a_reader_key_and_a_wrong_key_are_refused_with_the_reason(page: Pa
     await expect(page.get_by_role("alert")).to_have_text(
         "This is a reader key. The author's view needs a key with the role admin."
     )
+    _, elsewhere = await author.site.service.keys.create("site", "admin", origins=["https://book.example"])
+    await page.get_by_label("Admin key").fill(elsewhere)
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("alert")).to_have_text("This site may not use this API key.")
     await page.get_by_label("Admin key").fill("bw_wrong")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("alert")).to_contain_text("key")

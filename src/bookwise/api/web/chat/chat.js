@@ -288,9 +288,9 @@ class Chat {
     if (!(error instanceof Problem)) throw error;
     this.emit("error", { message: this.problemText(error), status: error.status, code: error.code });
     this.composer.offer(exchange.question);
-    if (error.status === 401) {
+    if (this.wantsKey(error)) {
       exchange.element.remove();
-      return this.askForKey();
+      return this.askForKey(error);
     }
     exchange.cut(this.problemText(error), { isError: true });
   }
@@ -321,13 +321,14 @@ class Chat {
 
   problemText(error) {
     const { strings } = this;
-    const known = { "connection-lost": this.book ? strings.lost : strings.unreachable, "forbidden-origin": strings.forbiddenOrigin }[error.code];
+    const known = { "connection-lost": this.book ? strings.lost : strings.unreachable, "forbidden-origin": strings.forbiddenOrigin,
+      unauthenticated: this.service.key ? strings.wrongKey : strings.needsKey }[error.code];
     return known || `${error.message} ${error.advice || ""}`.trim();
   }
 
   showStartProblem(error) {
     if (!(error instanceof Problem)) throw error;
-    if (error.status === 401) return this.askForKey();
+    if (this.wantsKey(error)) return this.askForKey(error);
     this.emit("error", { message: this.problemText(error), status: error.status, code: error.code });
     const retry = button({ name: "retry", text: this.strings.tryAgain, onclick: () => { this.log.replaceChildren(); this.starting = this.start(); } });
     this.log.replaceChildren(make("div", { class: "bw-problem", role: "alert" }, make("p", {}, this.problemText(error)), retry));
@@ -338,11 +339,16 @@ class Chat {
     this.log.append(make("div", { class: "bw-problem", role: "alert" }, this.problemText(error)));
   }
 
-  askForKey() {
+  /** Whether the reader can enter another key. The key of a site is its owner's. */
+  wantsKey({ status, code }) {
+    return status === 401 || (code === "forbidden-origin" && this.store.secret());
+  }
+
+  askForKey(error) {
     this.log.querySelector(".bw-key")?.remove();
     const { strings } = this;
     const key = make("input", { type: "password", autocomplete: "off", "aria-label": strings.key, placeholder: "bw_…" });
-    const message = make("p", this.service.key ? { class: "bw-problem", role: "alert" } : {}, this.service.key ? strings.wrongKey : strings.needsKey);
+    const message = make("p", this.service.key ? { class: "bw-problem", role: "alert" } : {}, this.problemText(error));
     const form = make("form", { class: "bw-key" }, message, make("div", { class: "bw-box" }, key, make("button", { type: "submit", class: "bw-button bw-primary" }, strings.useKey)));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
