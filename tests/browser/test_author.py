@@ -143,6 +143,27 @@ async def test_a_question_is_read_copied_marked_as_fixed_and_stays_fixed_after_a
     await expect(page.get_by_role("button", name="Fixed (0)")).to_be_visible()
 
 
+async def test_the_conversation_is_rendered_and_opens_at_the_question(page: Page, author: Author) -> None:
+    headers = {"Authorization": f"Bearer {author.admin}"}
+    session = str(uuid4())
+    async with httpx2.AsyncClient(base_url=author.site.url, headers=headers, timeout=60) as client:
+        for message in ["When does the irrigation valve open?"] * 4 + [WORLD_CUP, "And who won it in 2002?"]:
+            body = {"message": message, "session_id": session}
+            (await client.post("/chat/run", json=body)).raise_for_status()
+    await author.sign_in(page, "unanswered")
+    await page.locator("details.group").first.wait_for()
+    await page.evaluate("for (const one of document.querySelectorAll('details.group')) one.open = true")
+    row = page.locator(".questions > li", has_text=WORLD_CUP).first
+    await row.locator("summary").click()
+    transcript = row.locator(".transcript")
+    await expect(transcript.locator("[aria-current]")).to_have_count(2)
+    await expect(transcript.locator("[aria-current]").first).to_be_in_viewport()
+    await expect(transcript.locator("[aria-current]").first).to_contain_text(WORLD_CUP)
+    assert await transcript.evaluate("(list) => list.scrollTop > 0")
+    await expect(transcript.locator(".html p").first).to_be_visible()
+    assert "**" not in await transcript.inner_text()
+
+
 async def test_a_late_list_of_questions_does_not_replace_the_one_that_is_open(page: Page, author: Author) -> None:
     late: list[Route] = []
 
