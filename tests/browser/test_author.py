@@ -242,7 +242,11 @@ async def test_a_book_is_ingested_again_with_its_progress_and_removed_after_a_co
     await author.sign_in(page, "books")
     jobs = page.get_by_role("table", name="Ingestion jobs").get_by_role("row")
     await expect(jobs).to_have_count(2)
+    await page.set_viewport_size({"width": 390, "height": 500})  # the list of jobs is far below
     await page.get_by_role("button", name="Ingest all of").click()
+    await expect(page.get_by_role("status")).to_contain_text("Job 2 for Robots")
+    await expect(page.get_by_role("status")).to_be_in_viewport(ratio=1)
+    await page.set_viewport_size({"width": 1280, "height": 720})
     await expect(jobs).to_have_count(3)
     await expect(jobs.nth(1)).to_contain_text("3 published")
     await page.get_by_role("button", name="Lessons of job 2").click()
@@ -254,6 +258,22 @@ async def test_a_book_is_ingested_again_with_its_progress_and_removed_after_a_co
     await page.get_by_role("button", name="Remove the book").click()
     await expect(page.get_by_text("There is no book yet")).to_be_visible()
     assert await author.site.service.app.catalog.books() == []
+
+
+async def test_every_button_of_a_running_job_can_be_seen(page: Page, author: Author) -> None:
+    counts = {"total_files": 1290, "files_processed": 1180, "files_skipped": 60, "files_failed": 3, "attempt": 2}
+    names = {"book_id": "physical-ai-and-humanoid-robotics", "mode": "incremental", "status": "running"}
+    job = {"job_id": 17, "started_at": "2026-11-17T10:00:00Z", **names, **counts}
+
+    async def running(route: Route) -> None:
+        await route.fulfill(json={"jobs": [job]})
+
+    await page.route("**/ingestion/jobs", running)
+    await page.set_viewport_size({"width": 1280, "height": 720})
+    await author.sign_in(page, "books")
+    await expect(page.get_by_role("button", name="Cancel job")).to_be_visible()
+    hidden = "(one) => one.getBoundingClientRect().right - one.closest('.scroll').getBoundingClientRect().right"
+    assert await page.get_by_role("button", name="Lessons of job").evaluate(hidden) < 0
 
 
 async def test_a_secret_is_shown_once_and_a_revoked_key_no_longer_works(page: Page, author: Author) -> None:
