@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from bookwise.api.web_files import not_found_page
 from bookwise.domain import errors
 from bookwise.domain.system_errors import system_error
 
@@ -275,6 +276,8 @@ def install(app: FastAPI) -> None:
 
     async def of_status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == HTTPStatus.NOT_FOUND and "text/html" in request.headers.get("accept", ""):
+            return not_found_page(request.url.path)
         return _of_status(error).response(request.url.path, error.headers)
 
     async def of_validation(request: Request, error: Exception) -> Response:

@@ -4,11 +4,12 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
+from bookwise.api.head_route import HeadRoute
 from bookwise.api.problems import documented
 from bookwise.api.web_files import POLICY, file_response, web_file
 from bookwise.domain.errors import NotFound
 
-router = APIRouter(prefix="/author", tags=["page"])
+router = APIRouter(prefix="/author", tags=["page"], route_class=HeadRoute)
 
 HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
 PAGE_HEADERS = {"Content-Security-Policy": POLICY, **HEADERS}
