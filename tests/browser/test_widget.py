@@ -261,6 +261,9 @@ async def test_the_theme_follows_the_page_and_a_phone_shows_the_panel_alone(tab:
     await tab.set_viewport_size({"width": 390, "height": 844})
     await tab.goto(SITE)
     await button(tab).wait_for()
+    box = await button(tab).bounding_box()
+    assert box
+    assert box["width"] == box["height"] == 48, "only the icon, so that it covers less text"
     assert not [entry for entry in await loaded(tab) if "/chat/" in entry]  # nothing before the first intent
     root = tab.locator(".root")
     await expect(root).to_have_attribute("data-theme", "dark")

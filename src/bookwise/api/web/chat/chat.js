@@ -90,6 +90,7 @@ class Chat {
   async showBook(book) {
     this.book = book.id;
     this.store.book = book.id;
+    this.composer.useBook(book.id);
     this.picker.value = book.id;
     this.picker.hidden = this.books.length < 2 || Boolean(this.fixed.book);
     this.heading.hidden = !this.picker.hidden;
@@ -406,9 +407,9 @@ class Chat {
 
   announce(text) { this.status.textContent = text; }
 
-  /** Scrolls once, to the question; a long answer is then read from its beginning. */
+  /** Scrolls once, to the question with the gap above it; a long answer is then read from its beginning. */
   scrollTo(exchange) {
-    this.log.scrollTop = exchange.element.offsetTop - this.log.offsetTop;
+    this.log.scrollTop = exchange.element.offsetTop - this.log.firstChild.offsetTop;
   }
 }
 

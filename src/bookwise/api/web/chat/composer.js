@@ -15,7 +15,13 @@ export class Composer {
     this.element.addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });
     this.input.addEventListener("input", () => this.update());
     this.input.addEventListener("keydown", (event) => this.press(event));
-    this.text = store.draft;
+  }
+
+  /** Shows the draft for a book. What was typed before the first book is known stays. */
+  useBook(book) {
+    const typed = this.book ? "" : this.text;
+    this.book = book;
+    this.text = typed || this.store.draft(book);
   }
 
   get text() { return this.input.value; }
@@ -36,7 +42,7 @@ export class Composer {
     this.counter.textContent = (this.isTooLong ? this.strings.tooLong : this.strings.count)(length, QUESTION_MAX);
     this.counter.classList.toggle("bw-problem", this.isTooLong);
     this.send.setAttribute("aria-disabled", String(this.isTooLong && !this.isBusy));
-    this.store.draft = this.text;
+    if (this.book) this.store.setDraft(this.book, this.text);
     if (!this.input.isConnected) return;
     this.input.style.height = "auto";
     this.input.style.height = `${Math.min(this.input.scrollHeight, 200)}px`;
