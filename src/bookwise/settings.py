@@ -100,6 +100,9 @@ class Settings:
     retain_questions_days: int = _setting(90, "Days after which readers' questions are deleted.", ge=1, le=90)
     retain_threads_days: int = _setting(365, "Days after which an unused thread is deleted; 0: never.", ge=0, le=36_500)
     retain_jobs_days: int = _setting(90, "Days after which an ended job is deleted; 0: never.", ge=0, le=36_500)
+    retain_responses_hours: int = _setting(
+        24, "Hours for which the response to an `Idempotency-Key` is stored.", ge=1, le=8_760
+    )
     log_questions: bool = _setting(False, "Include the text of questions in the service log.")
 
     host: str = _setting("127.0.0.1", "Address that `bookwise serve` listens on.", min_length=1)

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 import tomllib
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -78,6 +79,41 @@ async def test_the_entries_to_copy_are_validation_questions(opened: Opened) -> N
     assert (answerable.kind, answerable.text, answerable.lesson) == ("answerable", ABSENT, nearest["source_file"])
     (refusal,) = BookProfile.model_validate(tomllib.loads(found["refusal_entry"])).questions
     assert (refusal.kind, refusal.text) == ("near-miss", ABSENT)
+
+
+async def test_a_follow_up_is_shown_exported_and_copied_in_the_words_of_its_reader(opened: Opened) -> None:
+    session = (await ask(opened, "What is a visa for a lidar engineer?"))["session_id"]
+    words = "How much does it cost?"
+    answer = await ask(opened, words, session_id=session)
+    question = next(one for one in (await listed(opened))["questions"] if one["answer_id"] == answer["answer_id"])
+    assert question["question"] == words
+    assert "lidar" in question["searched"], "the form that was searched for is shown beside it"
+    found = (await opened.client.get(f"/author/questions/{answer['answer_id']}")).raise_for_status().json()
+    assert found["question"] == question
+    for entry in (found["refusal_entry"], found["nearest"][0]["entry"]):
+        (copied,) = BookProfile.model_validate(tomllib.loads(entry)).questions
+        assert copied.text == words
+        assert f"# searched for: {json.dumps(question['searched'])}" in entry
+    table = (await opened.client.get("/author/questions.csv")).content.decode("utf-8-sig")
+    row = next(csv.DictReader(io.StringIO(table)))
+    assert (row["question"], row["searched"]) == (words, question["searched"])
+
+
+async def test_a_question_of_an_earlier_release_has_only_one_form(opened: Opened) -> None:
+    old = refused("How do I install it? (topic, service)")
+    await opened.service.app.journal.note(old)
+    found = (await opened.client.get(f"/author/questions/{old.answer_id}")).raise_for_status().json()
+    assert found["question"]["question"] == old.question
+    assert "searched" not in found["question"]
+
+
+async def test_answers_of_a_conversation_are_safe_html(opened: Opened) -> None:
+    answer = await ask(opened, VALVE)
+    found = (await opened.client.get(f"/author/questions/{answer['answer_id']}")).raise_for_status().json()
+    question, reply = found["transcript"]
+    assert "html" not in question
+    assert reply["html"].startswith("<")
+    assert "**" not in reply["html"]
 
 
 async def test_a_mark_moves_questions_between_the_lists_and_back(opened: Opened) -> None:
@@ -195,7 +231,7 @@ async def test_the_page_runs_its_own_scripts_and_no_others(opened: Opened) -> No
     page = await opened.client.get("/author")
     policy = page.headers["Content-Security-Policy"]
     assert "script-src 'self'" in policy
-    assert "require-trusted-types-for 'script'; trusted-types 'none'" in policy
+    assert "require-trusted-types-for 'script'; trusted-types bookwise" in policy
     assert "unsafe" not in policy
     assert "style=" not in page.text
     for name in ("main.js", "author.css"):

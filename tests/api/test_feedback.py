@@ -86,8 +86,8 @@ async def test_a_follow_up_is_noted_so_that_it_can_be_understood_alone(opened: O
     first = await ask(opened, "What is a moisture sensor?")
     await ask(opened, "How do I read one?", session_id=first["session_id"])
     newest, _ = await notes(opened)
-    assert "How do I read one?" in newest.question
-    assert "moisture sensor" in newest.question
+    assert newest.question == "How do I read one?"
+    assert "moisture sensor" in newest.standalone
 
 
 async def test_clients_of_openai_are_noted_without_a_thread_and_told_the_id(opened: Opened) -> None:

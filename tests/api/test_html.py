@@ -83,9 +83,8 @@ async def test_links_in_a_lesson_open_the_pages_of_other_lessons(opened: Opened,
 
 async def test_a_book_offers_questions_and_only_filters_that_it_has(opened: Opened) -> None:
     book = (await opened.client.get(f"/books/{BOOK}")).json()
-    assert book["questions"] == [
-        f"What does the book say about {title}?" for title in ("Moisture Sensors", "Irrigation", "Rails and Carriages")
-    ]
+    assert book["questions"][:2] == ["What are Moisture Sensors?", "What is Irrigation?"]
+    assert 3 <= len(book["questions"]) <= 5
     assert [module["name"] for module in book["filters"]["modules"]] == ["water", "motion"]
     assert (await opened.client.get("/books/other")).status_code == 404
 

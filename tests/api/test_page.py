@@ -58,6 +58,25 @@ async def test_a_browser_that_opens_a_lesson_gets_its_page_and_a_program_its_dat
         assert (await locked.client.get(lesson, headers={"Accept": accept})).status_code == 401
 
 
+@pytest.mark.parametrize("path", ["/", "/read/x", "/author", "/widget.js", "/page.css", "/health", "/health/live"])
+async def test_a_monitor_may_ask_for_the_headers_only(locked: Opened, path: str) -> None:
+    head, get = await locked.client.head(path), await locked.client.get(path)
+    assert (head.status_code, head.content) == (get.status_code, b"")
+    for name in ("content-type", "content-length", "etag"):
+        assert head.headers.get(name) == get.headers.get(name) or path.startswith("/health")
+    assert (await locked.client.head("/chat/run")).status_code == 405
+
+
+@pytest.mark.parametrize(("path", "home"), [("/nothing", "./"), ("/a/b/c", "../../"), ("/chat/x/", "../../")])
+async def test_a_browser_that_opens_an_unknown_address_gets_a_page(locked: Opened, path: str, home: str) -> None:
+    page = await locked.client.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
+    assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
+    assert f'<a href="{home}">' in page.text
+    assert "default-src 'none'" in page.headers["content-security-policy"]
+    problem = await locked.client.get(path, headers={"Accept": "*/*"})
+    assert (problem.status_code, problem.json()["code"]) == (404, "not-found")
+
+
 @pytest.mark.parametrize("name", [name for name in MODULES if name != "chat/html.js"])
 def test_one_module_makes_html_of_a_text_and_none_runs_one(name: str) -> None:
     script = (WEB / name).read_text(encoding="utf-8")

@@ -143,6 +143,27 @@ async def test_a_question_is_read_copied_marked_as_fixed_and_stays_fixed_after_a
     await expect(page.get_by_role("button", name="Fixed (0)")).to_be_visible()
 
 
+async def test_the_conversation_is_rendered_and_opens_at_the_question(page: Page, author: Author) -> None:
+    headers = {"Authorization": f"Bearer {author.admin}"}
+    session = str(uuid4())
+    async with httpx2.AsyncClient(base_url=author.site.url, headers=headers, timeout=60) as client:
+        for message in ["When does the irrigation valve open?"] * 4 + [WORLD_CUP, "And who won it in 2002?"]:
+            body = {"message": message, "session_id": session}
+            (await client.post("/chat/run", json=body)).raise_for_status()
+    await author.sign_in(page, "unanswered")
+    await page.locator("details.group").first.wait_for()
+    await page.evaluate("for (const one of document.querySelectorAll('details.group')) one.open = true")
+    row = page.locator(".questions > li", has_text=WORLD_CUP).first
+    await row.locator("summary").click()
+    transcript = row.locator(".transcript")
+    await expect(transcript.locator("[aria-current]")).to_have_count(2)
+    await expect(transcript.locator("[aria-current]").first).to_be_in_viewport()
+    await expect(transcript.locator("[aria-current]").first).to_contain_text(WORLD_CUP)
+    assert await transcript.evaluate("(list) => list.scrollTop > 0")
+    await expect(transcript.locator(".html p").first).to_be_visible()
+    assert "**" not in await transcript.inner_text()
+
+
 async def test_a_late_list_of_questions_does_not_replace_the_one_that_is_open(page: Page, author: Author) -> None:
     late: list[Route] = []
 
@@ -221,7 +242,11 @@ async def test_a_book_is_ingested_again_with_its_progress_and_removed_after_a_co
     await author.sign_in(page, "books")
     jobs = page.get_by_role("table", name="Ingestion jobs").get_by_role("row")
     await expect(jobs).to_have_count(2)
+    await page.set_viewport_size({"width": 390, "height": 500})  # the list of jobs is far below
     await page.get_by_role("button", name="Ingest all of").click()
+    await expect(page.get_by_role("status")).to_contain_text("Job 2 for Robots")
+    await expect(page.get_by_role("status")).to_be_in_viewport(ratio=1)
+    await page.set_viewport_size({"width": 1280, "height": 720})
     await expect(jobs).to_have_count(3)
     await expect(jobs.nth(1)).to_contain_text("3 published")
     await page.get_by_role("button", name="Lessons of job 2").click()
@@ -233,6 +258,22 @@ async def test_a_book_is_ingested_again_with_its_progress_and_removed_after_a_co
     await page.get_by_role("button", name="Remove the book").click()
     await expect(page.get_by_text("There is no book yet")).to_be_visible()
     assert await author.site.service.app.catalog.books() == []
+
+
+async def test_every_button_of_a_running_job_can_be_seen(page: Page, author: Author) -> None:
+    counts = {"total_files": 1290, "files_processed": 1180, "files_skipped": 60, "files_failed": 3, "attempt": 2}
+    names = {"book_id": "physical-ai-and-humanoid-robotics", "mode": "incremental", "status": "running"}
+    job = {"job_id": 17, "started_at": "2026-11-17T10:00:00Z", **names, **counts}
+
+    async def running(route: Route) -> None:
+        await route.fulfill(json={"jobs": [job]})
+
+    await page.route("**/ingestion/jobs", running)
+    await page.set_viewport_size({"width": 1280, "height": 720})
+    await author.sign_in(page, "books")
+    await expect(page.get_by_role("button", name="Cancel job")).to_be_visible()
+    hidden = "(one) => one.getBoundingClientRect().right - one.closest('.scroll').getBoundingClientRect().right"
+    assert await page.get_by_role("button", name="Lessons of job").evaluate(hidden) < 0
 
 
 async def test_a_secret_is_shown_once_and_a_revoked_key_no_longer_works(page: Page, author: Author) -> None:
@@ -255,6 +296,10 @@ async def test_a_reader_key_and_a_wrong_key_are_refused_with_the_reason(page: Pa
     await expect(page.get_by_role("alert")).to_have_text(
         "This is a reader key. The author's view needs a key with the role admin."
     )
+    _, elsewhere = await author.site.service.keys.create("site", "admin", origins=["https://book.example"])
+    await page.get_by_label("Admin key").fill(elsewhere)
+    await page.keyboard.press("Enter")
+    await expect(page.get_by_role("alert")).to_have_text("This site may not use this API key.")
     await page.get_by_label("Admin key").fill("bw_wrong")
     await page.keyboard.press("Enter")
     await expect(page.get_by_role("alert")).to_contain_text("key")

@@ -108,6 +108,31 @@ async def test_a_conversation_that_cannot_be_read_is_named_and_the_chat_stays_us
     await answered(page, FOLLOW_UP)
 
 
+async def test_each_book_keeps_its_own_draft_and_a_reload_keeps_the_gap_above_the_question(
+    page: Page, site: Served
+) -> None:
+    await open_book(page, site)
+    await answered(page, VALVE)
+    await answered(page, FOLLOW_UP)
+    gap = """() => document.querySelector(".bw-exchange:last-child").getBoundingClientRect().top
+      - document.querySelector(".bw-log").getBoundingClientRect().top"""
+    box = page.get_by_label("Your question")
+    await box.fill("How do I clean it?")
+    await page.get_by_label("Book", exact=True).select_option(label=BREAD)
+    await expect(box).to_have_value("")
+    await box.fill("Which flour?")
+    await page.get_by_label("Book", exact=True).select_option(label=GREENHOUSE)
+    await expect(box).to_have_value("How do I clean it?")
+    await page.reload()
+    await expect(box).to_have_value("How do I clean it?")
+    await expect(page.locator(".bw-exchange")).to_have_count(2)
+    assert await page.evaluate(gap) == pytest.approx(24, abs=1)
+    module = page.locator("select[name=module]")
+    await expect(module).to_have_css("text-overflow", "ellipsis")
+    await page.get_by_label("Book", exact=True).select_option(label=BREAD)
+    await expect(box).to_have_value("Which flour?")
+
+
 async def test_a_question_that_waits_for_another_book_goes_back_to_the_box(page: Page, site: Served) -> None:
     await open_book(page, site)
     await answered(page, VALVE)

@@ -261,6 +261,9 @@ async def test_the_theme_follows_the_page_and_a_phone_shows_the_panel_alone(tab:
     await tab.set_viewport_size({"width": 390, "height": 844})
     await tab.goto(SITE)
     await button(tab).wait_for()
+    box = await button(tab).bounding_box()
+    assert box
+    assert box["width"] == box["height"] == 48, "only the icon, so that it covers less text"
     assert not [entry for entry in await loaded(tab) if "/chat/" in entry]  # nothing before the first intent
     root = tab.locator(".root")
     await expect(root).to_have_attribute("data-theme", "dark")
@@ -346,5 +349,15 @@ async def test_another_site_with_a_copied_key_is_refused_and_says_why(tab: Page,
     await tab.route("https://copy.example/**", lambda route: route.fulfill(body=copy, content_type="text/html"))
     await tab.goto("https://copy.example/")
     await button(tab).click()
-    await expect(tab.get_by_role("alert")).to_contain_text("This site may not use the service.")
+    await expect(tab.get_by_role("alert")).to_contain_text("This site may not use the service with this key.")
     assert (await names(tab))[-1] == "error"
+
+
+async def test_a_site_with_the_key_of_another_one_says_why_and_asks_for_no_key(tab: Page, site: BookSite) -> None:
+    _, site.key = await site.service.service.keys.create("other", "reader", origins=["https://other.example"])
+    site.put("/", head=RECORD)
+    await tab.goto(SITE)
+    await button(tab).click()
+    await expect(tab.get_by_role("alert")).to_contain_text("This site may not use the service with this key.")
+    await expect(tab.get_by_label("API key")).to_have_count(0)
+    assert [detail["code"] for name, detail in await events(tab) if name == "error"] == ["forbidden-origin"]

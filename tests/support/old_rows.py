@@ -54,6 +54,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         "INSERT INTO validation_runs (run_id, book_id, ran_at, engine, own_questions, asked, correct, useful_asked,"
         f" useful, kinds, failed) VALUES ({ANSWER}, 'book{{n}}', {TIME}, 'extractive', true, 2, 1, 0, 0, '[]', '[]')",
     ),
+    "0009": ("UPDATE asked_questions SET searched = 'why? (node)' WHERE book_id = 'book{n}'",),
 }
 BYTES = {"sqlite": "x'0102'", "postgresql": r"'\x0102'"}
 

@@ -46,7 +46,7 @@ class Gap:
     @property
     def examples(self) -> tuple[str, ...]:
         """Returns the newest questions, each once."""
-        distinct = {normalized(entry.question): entry.question for entry in reversed(self.entries) if entry.question}
+        distinct = {normalized(entry.standalone): entry.question for entry in reversed(self.entries) if entry.question}
         return tuple(distinct.values())[: -EXAMPLES_MAX - 1 : -1]
 
 
@@ -55,7 +55,7 @@ def gaps(questions: Sequence[AskedQuestion], kind: GapKind, *, common: frozenset
 
     `questions` has the newest question first. Words in `common` only count for questions without other words.
     """
-    texts = [_plain(entry.question) for entry in questions]
+    texts = [_plain(entry.standalone) for entry in questions]
     terms = [_topic_terms(text, common) for text in texts]
     groups = []
     for members in _clusters(terms):

@@ -95,7 +95,8 @@ async def read_questions(journal: Journal, book_id: str, *, days: int, now: date
 
 
 def masked(entry: AskedQuestion) -> AskedQuestion:
-    return replace(entry, question=mask(entry.question), comment=mask(entry.comment))
+    searched = entry.searched and mask(entry.searched)
+    return replace(entry, question=mask(entry.question), searched=searched, comment=mask(entry.comment))
 
 
 def insights(asked_questions: Sequence[AskedQuestion], *, days: int, now: datetime) -> Insights:
@@ -151,7 +152,7 @@ def _figures(questions: Sequence[AskedQuestion]) -> Figures:
 
 def _gaps(questions: Sequence[AskedQuestion]) -> tuple[Gap, ...]:
     answered = [entry for entry in questions if entry.outcome == "answered"]
-    common = common_terms([entry.question for entry in answered])
+    common = common_terms([entry.standalone for entry in answered])
     unanswered = [entry for entry in questions if entry.outcome == "refused"]
     low_confidence = [entry for entry in answered if is_low_confidence(entry)]
     return (*gaps(unanswered, "unanswered", common=common), *gaps(low_confidence, "low-confidence", common=common))

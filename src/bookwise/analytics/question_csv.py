@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 
 from bookwise.analytics.question_list import ListedQuestion
 
-COLUMNS = ("asked_at", "question", "outcome", "reason", "confidence", "rating", "comment", "status", "lessons")
+COLUMNS = (
+    *("asked_at", "question", "outcome", "reason", "confidence", "rating", "comment", "status", "lessons"),
+    "searched",
+)
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -35,3 +38,4 @@ def _cells(question: ListedQuestion) -> Iterator[str]:
     yield entry.comment
     yield question.status
     yield "; ".join(lesson.title for lesson in entry.lessons)
+    yield entry.searched or ""

@@ -71,15 +71,15 @@ def with_status(entries: Iterable[AskedQuestion]) -> list[ListedQuestion]:
     again, so the fix did not help this reader.
     """
     entries = list(entries)
-    ignored = {normalized(entry.question) for entry in entries if entry.mark == "ignored" and entry.question}
+    ignored = {normalized(entry.standalone) for entry in entries if entry.mark == "ignored" and entry.question}
     fixed_at = {
-        normalized(entry.question): entry.marked_at
+        normalized(entry.standalone): entry.marked_at
         for entry in entries
         if entry.mark == "fixed" and entry.question and entry.marked_at
     }
     found = []
     for entry in entries:
-        words = normalized(entry.question)
+        words = normalized(entry.standalone)
         status: MarkStatus = entry.mark or ("ignored" if words in ignored else "open")
         fixed = fixed_at.get(words)
         found.append(
@@ -92,7 +92,7 @@ def _groups(
     selected: Sequence[ListedQuestion], kind: GapKind, entries: Sequence[AskedQuestion]
 ) -> tuple[QuestionGroupList, ...]:
     """Returns the groups of two and more, and then all other questions as one group."""
-    common = common_terms([entry.question for entry in entries if entry.outcome == "answered"])
+    common = common_terms([entry.standalone for entry in entries if entry.outcome == "answered"])
     found = gaps([question.entry for question in selected], kind, common=common)
     named = {entry.answer_id: gap for gap in found if gap.count > 1 and gap.name != UNNAMED for entry in gap.entries}
     rest = tuple(question for question in selected if question.entry.answer_id not in named)

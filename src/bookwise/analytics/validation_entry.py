@@ -10,13 +10,22 @@ EntryKind: TypeAlias = Literal["answerable", "near-miss"]
 _WORDS_MAX = 6
 
 
-def validation_entry(question: str, kind: EntryKind, *, lesson: str | None = None, section: str | None = None) -> str:
-    """Returns the entry as TOML. A question of the kind `answerable` needs the source file of its lesson."""
+def validation_entry(
+    question: str,
+    kind: EntryKind,
+    *,
+    searched: str | None = None,
+    lesson: str | None = None,
+    section: str | None = None,
+) -> str:
+    """Returns the entry as TOML, with the reader's words. A comment has the stand-alone form of a follow-up: validation
+    asks each question without a conversation. The kind `answerable` needs the source file of the lesson."""
     text = " ".join(question.split())
     fields = {"id": _entry_id(text), "kind": kind, "text": text, "lesson": lesson, "section": section}
-    return (
-        "\n".join(["[[questions]]", *(f"{name} = {_quoted(value)}" for name, value in fields.items() if value)]) + "\n"
-    )
+    lines = ["[[questions]]", *(f"{name} = {_quoted(value)}" for name, value in fields.items() if value)]
+    if searched:
+        lines.insert(1, f"# searched for: {_quoted(' '.join(searched.split()))}")
+    return "\n".join(lines) + "\n"
 
 
 def _entry_id(text: str) -> str:

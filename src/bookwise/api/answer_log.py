@@ -42,7 +42,7 @@ async def log_answer(
     """
     standalone = turn.question.text
     if state.settings.log_questions:
-        logger.info("question", extra={"question": standalone, "book_id": turn.question.book_id})
+        logger.info("question", extra={"question": turn.question.text, "book_id": turn.question.book_id})
     answer: Answer | None = None
     try:
         async with aclosing(events):
@@ -97,7 +97,8 @@ def _entry(turn: ChatTurn, standalone: str, outcome: AskedOutcome, reason: str) 
         owner=turn.owner,
         thread_id=turn.thread_id,
         asked_at=turn.asked_at,
-        question=standalone,
+        question=turn.question.text,
+        searched=standalone if standalone != turn.question.text else None,
         outcome=outcome,
         reason=reason,
     )
@@ -105,7 +106,7 @@ def _entry(turn: ChatTurn, standalone: str, outcome: AskedOutcome, reason: str) 
 
 async def _log(entry: AskedQuestion, state: ServiceState) -> None:
     """Writes the journal entry, even when the reader disconnects meanwhile. A failure does not affect the answer."""
-    stored = entry if state.settings.keep_questions else replace(entry, question="")
+    stored = entry if state.settings.keep_questions else replace(entry, question="", searched=None)
     with anyio.move_on_after(LOG_SECONDS, shield=True) as timeout:
         try:
             await state.app.journal.note(stored)

@@ -11,7 +11,6 @@ from fastapi import FastAPI
 
 from bookwise import __version__
 from bookwise.adapters.sql.deliveries import DELIVERIES_KEPT
-from bookwise.adapters.sql.responses import KEPT
 from bookwise.answering.converse import renew_leases
 from bookwise.api import problems
 from bookwise.api.auth.rate_limit import Limited, add_rate_headers
@@ -162,7 +161,6 @@ async def _clean_up(state: ServiceState) -> None:
     while True:
         try:
             await state.app.threads.archive_idle(idle_seconds=IDLE_SECONDS)
-            await state.app.responses.forget(before=datetime.now(UTC) - KEPT)
             await state.app.deliveries.forget(before=datetime.now(UTC) - DELIVERIES_KEPT)
             await apply_retention(state.app)
         except BookwiseError as error:

@@ -14,6 +14,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
+from bookwise.api.web_files import not_found_page
 from bookwise.domain import errors
 from bookwise.domain.system_errors import system_error
 
@@ -35,6 +36,7 @@ TYPES: Mapping[str, tuple[int, str]] = {
     "malformed-request": (400, "The request cannot be parsed"),
     "unauthenticated": (401, "A valid API key is required"),
     "forbidden": (403, "The API key does not allow this"),
+    "forbidden-origin": (403, "The API key does not work on this site"),
     "not-found": (404, "Not found"),
     "not-acceptable": (406, "The requested media type is not available"),
     "session-busy": (409, "The session is still answering a question"),
@@ -80,6 +82,7 @@ BY_ERROR: Mapping[type[errors.BookwiseError], str] = {
     errors.ModelUnavailable: "upstream-unavailable",
     errors.Denied: "forbidden",
     errors.Unauthenticated: "unauthenticated",
+    errors.ForbiddenOrigin: "forbidden-origin",
     errors.TooManyRequests: "rate-limited",
     errors.Misconfigured: "internal",
     errors.MissingModel: "upstream-unavailable",
@@ -273,6 +276,8 @@ def install(app: FastAPI) -> None:
 
     async def of_status(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == HTTPStatus.NOT_FOUND and "text/html" in request.headers.get("accept", ""):
+            return not_found_page(request.url.path)
         return _of_status(error).response(request.url.path, error.headers)
 
     async def of_validation(request: Request, error: Exception) -> Response:

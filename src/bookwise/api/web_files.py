@@ -49,6 +49,15 @@ def _without_comments(script: bytes) -> bytes:
     return _COMMENT_LINES.sub(b"", script)
 
 
+def not_found_page(path: str) -> Response:
+    """The page for a browser that opens an unknown address. Its links are relative: a proxy may add a prefix."""
+    file = web_file("not_found.html")
+    assert file is not None, "it is part of the package"
+    home = "../" * (path.count("/") - 1) or "./"
+    headers = {"Cache-Control": "no-store", "Content-Security-Policy": POLICY, "Vary": "Accept"}
+    return Response(file.body.replace(b"{home}", home.encode()), 404, headers, file.media_type)
+
+
 def file_response(file: WebFile, request: Request, headers: dict[str, str]) -> Response:
     """The file, compressed if the client accepts that; 304 if the client has it."""
     shared = {"ETag": file.etag, "Vary": "Accept-Encoding", **headers}

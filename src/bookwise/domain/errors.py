@@ -30,6 +30,7 @@ BookwiseError
 ├── Denied               the caller: use another key
 │   ├── Unauthenticated    no valid key
 │   ├── Forbidden          the key's role does not allow it
+│   │   └── ForbiddenOrigin  the key is bound to other sites
 │   └── TooManyRequests    the rate limit of the key is reached
 └── Misconfigured        the operator: a setting, a key, a damaged or missing file
     ├── MissingModel
@@ -193,6 +194,10 @@ class Unauthenticated(Denied):
 
 class Forbidden(Denied):
     """The key is valid, but its role does not allow this."""
+
+
+class ForbiddenOrigin(Forbidden):
+    """The key is valid, but not on the site that sends the request."""
 
 
 class TooManyRequests(Denied):

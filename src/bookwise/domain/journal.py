@@ -33,7 +33,8 @@ class AskedQuestion:
     owner: str  #: id of the key that asked
     thread_id: str | None = None  #: None: the conversation was not stored
     asked_at: datetime
-    question: str
+    question: str  #: the reader's words
+    searched: str | None = None  #: the stand-alone form of a follow-up, or the corrected spelling; None: as asked
     outcome: AskedOutcome
     reason: str = ""  #: why it was refused, blocked or interrupted
     level: Level = "insufficient"
@@ -43,6 +44,11 @@ class AskedQuestion:
     rated_at: datetime | None = None
     mark: Mark | None = None  #: None: open
     marked_at: datetime | None = None
+
+    @property
+    def standalone(self) -> str:
+        """The question as it is understood without its conversation."""
+        return self.searched or self.question
 
 
 def question_not_found() -> NotFound:

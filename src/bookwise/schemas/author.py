@@ -45,7 +45,12 @@ class AuthorQuestion(Shape):
     """A reader's question, its outcome, and what the author decided. E-mail addresses and keys are masked."""
 
     answer_id: str
-    question: str = Field(description="Empty if questions are not stored.")
+    question: str = Field(description="The reader's words. Empty if questions are not stored.")
+    searched: str | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="What was searched for, if it differs: the stand-alone form of a follow-up.",
+    )
     asked_at: UtcTime
     outcome: AskedOutcome
     reason: str = Field(description="Why it was refused, blocked or interrupted.")
@@ -61,6 +66,7 @@ class AuthorQuestion(Shape):
         return cls(
             answer_id=entry.answer_id,
             question=entry.question,
+            searched=entry.searched,
             asked_at=entry.asked_at,
             outcome=entry.outcome,
             reason=entry.reason,
@@ -152,6 +158,9 @@ class TranscriptMessage(Shape):
 
     role: Literal["user", "assistant"]
     text: str
+    html: str | None = Field(
+        default=None, exclude_if=lambda value: value is None, description="An answer as safe HTML."
+    )
     sent_at: UtcTime
     is_answer: bool = Field(description="The answer to the question that was requested.")
 

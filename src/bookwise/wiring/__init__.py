@@ -168,7 +168,7 @@ async def open_app(
             threads=stores.threads(exclusive=exclusive),
             keys=stores.keys(),
             key_changes=stores.key_changes(),
-            responses=await stores.responses(exclusive=exclusive),
+            responses=await stores.responses(kept_hours=settings.retain_responses_hours, exclusive=exclusive),
             journal=stores.journal(),
             validations=stores.validations(),
             rate_limits=stores.rate_limits(),

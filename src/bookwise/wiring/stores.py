@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from bookwise.adapters.collection_guard import CollectionGuard
 from bookwise.adapters.no_key_changes import NoKeyChanges
@@ -71,9 +72,9 @@ class Stores(CatalogStores):
 
         return PostgresKeyChanges(self.database)
 
-    async def responses(self, *, exclusive: bool) -> SqlResponses:
+    async def responses(self, *, kept_hours: int, exclusive: bool) -> SqlResponses:
         """`exclusive`: no other process runs the requests. Those of an earlier one can be sent again."""
-        responses = SqlResponses(self.database, exclusive=exclusive)
+        responses = SqlResponses(self.database, kept=timedelta(hours=kept_hours), exclusive=exclusive)
         if exclusive:
             await responses.release_orphans()
         return responses

@@ -131,6 +131,7 @@ def _question_row(question: AskedQuestion) -> dict[str, Any]:
         "rated_at": question.rated_at,
         "mark": question.mark,
         "marked_at": question.marked_at,
+        "searched": question.searched,
     }
 
 

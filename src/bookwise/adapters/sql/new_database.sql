@@ -139,7 +139,7 @@ CREATE TABLE asked_questions (
 	lessons TEXT NOT NULL,
 	thumb TEXT,
 	comment TEXT DEFAULT '' NOT NULL,
-	rated_at TEXT, mark TEXT, marked_at TEXT,
+	rated_at TEXT, mark TEXT, marked_at TEXT, searched TEXT,
 	CONSTRAINT pk_asked_questions PRIMARY KEY (answer_id),
 	CONSTRAINT fk_asked_questions_thread_id FOREIGN KEY(thread_id) REFERENCES conversation_threads (thread_id) ON DELETE CASCADE,
 	CONSTRAINT ck_asked_questions_ck_asked_questions_thumb CHECK (thumb IN ('up', 'down'))
@@ -207,4 +207,4 @@ CREATE TABLE validation_runs (
 	CONSTRAINT pk_validation_runs PRIMARY KEY (run_id)
 );
 CREATE INDEX ix_validation_runs_book_id ON validation_runs (book_id, ran_at);
-INSERT INTO alembic_version VALUES ('0008')
+INSERT INTO alembic_version VALUES ('0009')

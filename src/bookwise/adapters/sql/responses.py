@@ -1,4 +1,4 @@
-"""Responses by idempotency key in SQL, stored for a day."""
+"""Responses by idempotency key in SQL, stored for a day or as long as the settings say."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -36,8 +36,16 @@ def _now() -> datetime:
 class SqlResponses:
     """One row per owner and key: a claim while the request runs, then the response."""
 
-    def __init__(self, database: Database, *, exclusive: bool = False, clock: Callable[[], datetime] = _now) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        kept: timedelta = KEPT,
+        exclusive: bool = False,
+        clock: Callable[[], datetime] = _now,
+    ) -> None:
         self._database = database
+        self._kept = kept
         self._exclusive = exclusive  #: only this process claims
         self._clock = clock
 
@@ -55,7 +63,7 @@ class SqlResponses:
         }
         insertion = self._database.insert_into(responses).values(row)
         upsert = insertion.on_conflict_do_update(
-            index_elements=[responses.c.owner, responses.c.idempotency_key], set_=row, where=_is_free(now)
+            index_elements=[responses.c.owner, responses.c.idempotency_key], set_=row, where=_is_free(now, self._kept)
         ).returning(responses.c.owner)
 
         def claim(connection: Connection) -> KeptResponse | None:
@@ -109,10 +117,10 @@ def _mentions(text: str, kind: str) -> ColumnElement[bool]:
     return or_(position > 0, cast(responses.c.headers, Text).contains(text, autoescape=True))
 
 
-def _is_free(now: datetime) -> ColumnElement[bool]:
+def _is_free(now: datetime, kept: timedelta) -> ColumnElement[bool]:
     """Whether a row can be claimed again: it is too old, or its lease ended without a response."""
     has_expired = and_(responses.c.status.is_(None), responses.c.claimed_until <= now)
-    return or_(responses.c.claimed_at <= now - KEPT, has_expired)
+    return or_(responses.c.claimed_at <= now - kept, has_expired)
 
 
 def _is_running(owner: str, key: str) -> ColumnElement[bool]:

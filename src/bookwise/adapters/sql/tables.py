@@ -241,6 +241,7 @@ asked_questions = Table(
     Column("rated_at", UtcDateTime),
     Column("mark", ExactText),  # by the author; NULL: open
     Column("marked_at", UtcDateTime),
+    Column("searched", EscapedText),  # the stand-alone form; NULL: the question itself, or a row of an earlier release
     CheckConstraint("thumb IN ('up', 'down')", name="thumb"),
     Index("ix_asked_questions_book_id", "book_id", "asked_at"),
     Index("ix_asked_questions_thread_id", "thread_id"),

@@ -12,7 +12,16 @@ from bookwise.api.auth.auth_throttle import network
 from bookwise.api.state import ServiceState, state_of
 from bookwise.domain.access import ANYONE, Caller
 from bookwise.domain.books import Book
-from bookwise.domain.errors import Forbidden, Misconfigured, NotFound, StoreUnavailable, Unauthenticated, Unavailable
+from bookwise.domain.errors import (
+    Denied,
+    Forbidden,
+    ForbiddenOrigin,
+    Misconfigured,
+    NotFound,
+    StoreUnavailable,
+    Unauthenticated,
+    Unavailable,
+)
 from bookwise.domain.search import Live
 from bookwise.ports import CatalogReader
 
@@ -24,7 +33,8 @@ KEY_SCHEME = HTTPBearer(scheme_name="key", description="Created with `bookwise k
 
 
 async def caller_of(request: Request, _: Annotated[object, Depends(KEY_SCHEME)] = None) -> Caller:
-    """The caller of a request. Raises `Unauthenticated` unless the request has a valid key.
+    """The caller of a request. Raises `Unauthenticated` unless the request has a valid key, and `ForbiddenOrigin` for a
+    key that is bound to other sites.
 
     An open service needs no key and ignores one: clients of OpenAI's API always send something.
     """
@@ -41,10 +51,10 @@ async def _authenticate(request: Request) -> Caller:
     secret = _secret_in(request)
     if secret is None:
         raise Unauthenticated("This request needs an API key.", advice="Send it as `Authorization: Bearer KEY`.")
-    caller = await _caller_with(secret, request, state)
-    if caller is None:
-        raise state.auth_throttle.refusal(_address_of(request))
-    return caller
+    try:
+        return await _caller_with(secret, request, state)
+    except Denied as error:
+        raise state.auth_throttle.refusal(_address_of(request), error) from None
 
 
 async def is_still_authorized(connection: HTTPConnection, state: ServiceState) -> bool:
@@ -53,9 +63,12 @@ async def is_still_authorized(connection: HTTPConnection, state: ServiceState) -
     if secret is None:
         return True
     try:
-        return await _caller_with(secret, connection, state) is not None
+        await _caller_with(secret, connection, state)
+    except Denied:
+        return False
     except Unavailable:
         return True
+    return True
 
 
 def _secret_in(connection: HTTPConnection) -> str | None:
@@ -63,21 +76,24 @@ def _secret_in(connection: HTTPConnection) -> str | None:
     return header[len(BEARER) :].strip() if header.lower().startswith(BEARER) else None
 
 
-async def _caller_with(secret: str, connection: HTTPConnection, state: ServiceState) -> Caller | None:
-    """The caller with this secret; None when it is not valid, or not from the origin of this request."""
+async def _caller_with(secret: str, connection: HTTPConnection, state: ServiceState) -> Caller:
+    """The caller with this secret. Raises `Denied` when it is not valid, or not from the origin of this request."""
     if _is_operator_secret(secret, state):
         return ANYONE
     if state.auth_throttle.has_failed(secret):
-        return None
+        raise _invalid_key()
     try:
         key = await state.keys.key(secret)
     except Misconfigured as error:  # the caller may be right, and may try again when the operator has acted
         raise StoreUnavailable(error.message, advice=error.advice) from error
     if key is None:
         state.auth_throttle.remember(secret)
-        return None
+        raise _invalid_key()
     if key.origins and connection.headers.get("origin", "") not in key.origins:
-        return None
+        raise ForbiddenOrigin(
+            "This site may not use this API key.",
+            advice="Use the key that was created for this site: `bookwise keys list` shows the origins of each key.",
+        )
     return Caller(
         owner=key.id,
         role=key.role,
@@ -86,6 +102,10 @@ async def _caller_with(secret: str, connection: HTTPConnection, state: ServiceSt
         streams_at_once=key.streams_at_once,
         address=_address_of(connection) if key.origins else "",
     )
+
+
+def _invalid_key() -> Unauthenticated:
+    return Unauthenticated("This API key is not valid.", advice="`bookwise keys list` shows the valid keys.")
 
 
 def _address_of(connection: HTTPConnection) -> str:

@@ -1,11 +1,11 @@
-"""Limits requests with invalid keys, by address, and remembers keys that failed."""
+"""Limits requests whose keys are refused, by address, and remembers keys that failed."""
 
 import time
 from collections.abc import Callable
 from hashlib import sha256
 from ipaddress import IPv6Address, ip_address
 
-from bookwise.domain.errors import TooManyRequests, Unauthenticated
+from bookwise.domain.errors import Denied, TooManyRequests
 
 WINDOW_SECONDS = 60.0
 FAILURES_PER_WINDOW = 60
@@ -14,7 +14,7 @@ SECRETS_REMEMBERED = 10_000
 
 
 class AuthThrottle:
-    """Slows down clients that send invalid keys. Requests with a valid key are never affected.
+    """Slows down clients whose keys are refused. Requests with a valid key are never affected.
 
     Only failures are counted, so clients with a valid key at the same address are not slowed down. A secret that failed
     is not looked up again for a minute: secrets are random, so one that failed cannot become valid. The number of
@@ -40,8 +40,9 @@ class AuthThrottle:
         if len(self._bad) > SECRETS_REMEMBERED:
             del self._bad[next(iter(self._bad))]
 
-    def refusal(self, address: str) -> Unauthenticated | TooManyRequests:
-        """Counts a request with an invalid key from this address, and returns the error to raise."""
+    def refusal(self, address: str, error: Denied) -> Denied:
+        """Counts a request from this address whose key is refused, and returns the error to raise: the given one, or
+        `TooManyRequests`."""
         now = self._clock()
         start, failures = self._failures.pop(address, (now, 0))
         if start + WINDOW_SECONDS <= now:
@@ -50,7 +51,7 @@ class AuthThrottle:
         if len(self._failures) > ADDRESSES_REMEMBERED:
             del self._failures[next(iter(self._failures))]
         if failures < self._per_window:
-            return Unauthenticated("This API key is not valid.", advice="`bookwise keys list` shows the valid keys.")
+            return error
         return TooManyRequests(
             "Too many requests with an invalid API key came from this address.",
             advice="Send a valid key. Valid keys are not affected by this limit.",

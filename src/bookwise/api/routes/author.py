@@ -14,10 +14,11 @@ from bookwise.analytics.question_list import (
     list_questions,
     with_status,
 )
-from bookwise.analytics.validation_entry import validation_entry
+from bookwise.analytics.validation_entry import EntryKind, validation_entry
 from bookwise.api.auth.access import Admin
 from bookwise.api.auth.rate_limit import Limited
 from bookwise.api.problems import KEYED, documented
+from bookwise.api.rendering.markdown import render
 from bookwise.api.routes.books import book_for
 from bookwise.api.routes.feedback import BookId, Days
 from bookwise.api.state import ServiceState, state_of
@@ -103,7 +104,7 @@ async def question(answer_id: AnswerId, request: Request, caller: Admin) -> Ques
         transcript=transcript,
         transcript_note=note,
         nearest=tuple(_nearest(listed, hit) for hit in await _nearest_hits(entry, state)),
-        refusal_entry=validation_entry(shown.question, "near-miss") if shown.question else "",
+        refusal_entry=_entry(shown, "near-miss") if shown.question else "",
     )
 
 
@@ -174,9 +175,11 @@ async def _transcript(entry: AskedQuestion, state: ServiceState) -> tuple[tuple[
 
 
 def _transcript_message(message: ThreadMessage, answer_id: str) -> TranscriptMessage:
+    text = mask(message.content)
     return TranscriptMessage(
         role=message.role,
-        text=mask(message.content),
+        text=text,
+        html=render(text, [], cited=True) if message.role == "assistant" else None,
         sent_at=message.timestamp,
         is_answer=message.details.get("answer_id") == answer_id,
     )
@@ -185,7 +188,7 @@ def _transcript_message(message: ThreadMessage, answer_id: str) -> TranscriptMes
 async def _nearest_hits(entry: AskedQuestion, state: ServiceState) -> list[Hit]:
     """The best hit of each of the nearest sections, in the book as it is now."""
     try:
-        query = SearchQuery(text=entry.question, filter=Filter(book_id=entry.book_id), limit=NEAREST_READ)
+        query = SearchQuery(text=entry.standalone, filter=Filter(book_id=entry.book_id), limit=NEAREST_READ)
     except InvalidInput:  # too short to search for, or not stored
         return []
     async with state.load_limit.slot():
@@ -198,7 +201,9 @@ async def _nearest_hits(entry: AskedQuestion, state: ServiceState) -> list[Hit]:
 
 def _nearest(listed: ListedQuestion, hit: Hit) -> NearestSection:
     where = hit.chunk.locator
-    entry = validation_entry(
-        listed.entry.question, "answerable", lesson=where.source_file, section=where.anchor or None
-    )
+    entry = _entry(listed.entry, "answerable", lesson=where.source_file, section=where.anchor or None)
     return NearestSection.of(hit, entry=entry)
+
+
+def _entry(asked: AskedQuestion, kind: EntryKind, **place: str | None) -> str:
+    return validation_entry(asked.question, kind, searched=asked.searched, **place)

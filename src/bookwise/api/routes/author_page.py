@@ -4,15 +4,15 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Request, Response
 
+from bookwise.api.head_route import HeadRoute
 from bookwise.api.problems import documented
 from bookwise.api.web_files import POLICY, file_response, web_file
 from bookwise.domain.errors import NotFound
 
-router = APIRouter(prefix="/author", tags=["page"])
+router = APIRouter(prefix="/author", tags=["page"], route_class=HeadRoute)
 
 HEADERS = {"Cache-Control": "no-cache", "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer"}
-#: As for the chat page. These scripts never insert HTML, so no Trusted Types policy is allowed at all.
-PAGE_HEADERS = {"Content-Security-Policy": POLICY.replace("trusted-types bookwise", "trusted-types 'none'"), **HEADERS}
+PAGE_HEADERS = {"Content-Security-Policy": POLICY, **HEADERS}
 
 
 def _content(*media_types: str) -> dict[int | str, dict[str, Any]]:

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request, Response
 from bookwise import __version__
 from bookwise.api.auth.access import Admin, Reader
 from bookwise.api.auth.rate_limit import Limited
+from bookwise.api.head_route import HeadRoute
 from bookwise.api.problems import ANYWHERE, KEYED
 from bookwise.api.routes.books import visible
 from bookwise.api.state import ServiceState, state_of
@@ -25,7 +26,7 @@ from bookwise.wiring import App
 
 logger = logging.getLogger("bookwise.api")
 
-router = APIRouter(tags=["service"])
+router = APIRouter(tags=["service"], route_class=HeadRoute)
 
 CHECK_SECONDS = 5.0  #: time limit of one check
 FRESH_SECONDS = 5.0  #: how long a result is reused: anyone may call /health without a key

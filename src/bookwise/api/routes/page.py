@@ -9,10 +9,11 @@ from starlette.datastructures import Headers
 from starlette.routing import Match
 from starlette.types import Scope
 
+from bookwise.api.head_route import HeadRoute
 from bookwise.api.web_files import CACHED, POLICY, file_response, web_file
 from bookwise.domain.errors import NotFound
 
-router = APIRouter(tags=["page"])
+router = APIRouter(tags=["page"], route_class=HeadRoute)
 
 
 class BrowserRoute(APIRoute):

@@ -63,7 +63,8 @@ async function show() {
     const cited = parameters.get("chunk") && [...frame.querySelectorAll("section")].find((one) => one.dataset.chunks.split(" ").includes(parameters.get("chunk")));
     (frame.querySelector("mark") || cited)?.scrollIntoView({ block: "center" });
   } catch (error) {
-    if (error.status === 401) return frame.replaceChildren(keyForm(service.key ? STRINGS.wrongKey : STRINGS.needsKey));
+    const ask = { unauthenticated: service.key ? STRINGS.wrongKey : STRINGS.needsKey, "forbidden-origin": STRINGS.forbiddenOrigin }[error.code];
+    if (ask) return frame.replaceChildren(keyForm(ask));
     const message = { 0: STRINGS.unreachable, 404: NO_LESSON, 422: NO_LESSON }[error.status] ?? `${error.message} ${error.advice || ""}`;
     frame.replaceChildren(make("div", { class: "lesson" }, make("h1", {}, "Bookwise"), make("p", { class: "bw-problem", role: "alert" }, message),
       make("p", { class: "tools" }, askLink(parameters.get("book")))));

@@ -6,7 +6,8 @@
 // (widget/selection.js) are loaded when a reader is about to use them.
 (() => {
   "use strict";
-  if (window.Bookwise) return; // a second script tag, or a framework that runs effects twice
+  // A second script tag, or a framework that runs effects twice
+  if (window.Bookwise) return;
 
   const NAME = "bookwise-chat";
   const PHONE = matchMedia("(max-width: 600px)");
@@ -31,6 +32,7 @@
 
   // Rules of the page match the host, never what is inside. `!important` in a shadow tree wins over `!important` of the page,
   // so the host passes on nothing but the --bw- properties.
+  // The text is white on a dark accent, black on a light one: 0.179 is the luminance with the same contrast to both.
   const STYLE = `
     :host { all: initial !important; display: contents !important; }
     :host([data-mode="inline"]) { display: block !important; height: var(--bw-height, 600px) !important; }
@@ -42,7 +44,6 @@
     .root[data-theme="dark"] { color-scheme: dark;
       --accent: var(--bw-accent, #9dbcff); --bg: var(--bw-bg, #14181f); --text: var(--bw-text, #e6e9ef); --border: var(--bw-border, #343d4b);
       --on-accent: #10182a; }
-    /* White on a dark accent, black on a light one: 0.179 is the luminance with the same contrast to both. */
     @supports (color: color(from red srgb-linear r g b)) {
       .root, .root[data-theme] { --light: clamp(0, (.179 - (.2126 * r + .7152 * g + .0722 * b)) * 999, 1);
         --on-accent: color(from var(--accent) srgb-linear var(--light) var(--light) var(--light)); } }
@@ -55,6 +56,7 @@
     .opener { bottom: var(--bw-offset, 20px); right: var(--bw-offset, 20px); min-width: 48px; min-height: 48px; justify-content: center;
       padding: 0 18px 0 14px; font-weight: 600; }
     .opener.icon { padding: 0; }
+    @media (max-width: 479px) { .short { padding: 0; } .short span { position: absolute; clip-path: inset(50%); } }
     .left .opener { right: auto; left: var(--bw-offset, 20px); }
     .opener:hover, .select:hover { filter: brightness(1.08); }
     .opener[aria-busy="true"] { cursor: progress; opacity: .75; }
@@ -97,9 +99,11 @@
 
   const bookIcon = () => icon("M12 6.5C10 5 7 4.5 3.5 4.5v13c3.5 0 6.5.5 8.5 2 2-1.5 5-2 8.5-2v-13C17 4.5 14 5 12 6.5zm0 0v13");
   const host = document.querySelector(NAME) || document.createElement(NAME);
-  const words = document.createTextNode(label);
+  const words = make("span", {}, label);
+  // Short: only the icon on a phone, where words would cover the text
+  const look = label ? "opener short" : "opener icon";
   const opener = make("button", {
-    class: label ? "opener" : "opener icon", type: "button", part: "button", "aria-haspopup": "dialog", "aria-expanded": "false",
+    class: look, type: "button", part: "button", "aria-haspopup": "dialog", "aria-expanded": "false",
     "aria-label": label ? null : texts.open, onclick: () => open({ from: opener }), onpointerenter: prepare, onfocus: prepare,
   }, bookIcon(), words);
   const root = make("div", { class: options.position.endsWith("left") ? "root left" : "root", lang }, opener);
@@ -140,13 +144,15 @@
   function applyTheme() {
     const theme = THEMES[options.theme] || pageTheme() || (OS_DARK.matches ? "dark" : "light");
     for (const element of themed) element.dataset.theme = theme;
-    const lighter = options.color && `color-mix(in oklab, ${options.color}, white 50%)`; // readable on a dark page
+    // Readable on a dark page
+    const lighter = options.color && `color-mix(in oklab, ${options.color}, white 50%)`;
     const accent = theme === "dark" ? options.colorDark || lighter : options.color;
     if (accent) root.style.setProperty("--bw-accent", accent);
     if (options.radius) root.style.setProperty("--bw-radius", /^\d+$/.test(options.radius) ? `${options.radius}px` : options.radius);
   }
 
-  const themed = [root]; // and the chat, once there is one
+  // And the chat, once there is one
+  const themed = [root];
   const themeChanges = new MutationObserver(applyTheme);
 
   /** Shows the theme on one more element, from now on. */
@@ -172,7 +178,8 @@
   }
 
   function prepare() {
-    load().then((created) => { panel = created; }, () => { loading = null; }); // a click tries again and reports it
+    // A click tries again and reports it
+    load().then((created) => { panel = created; }, () => { loading = null; });
   }
 
   async function open({ question = "", submit = false, from = null, focus = true } = {}) {
@@ -184,6 +191,7 @@
       loading = null;
       opener.hidden = false;
       words.textContent = texts.failed;
+      opener.className = "opener";
       emit("error", { message: String(error.message) });
     } finally {
       opener.removeAttribute("aria-busy");
@@ -192,7 +200,9 @@
 
   function opened() {
     opener.hidden = true;
-    words.textContent = label; // a failed attempt may have replaced it
+    // A failed attempt may have replaced it
+    words.textContent = label;
+    opener.className = look;
     opener.setAttribute("aria-expanded", "true");
     remember("1");
     emit("open");
@@ -241,7 +251,8 @@
   }
 
   function onFirstSelection() {
-    import(new URL("widget/selection.js", home)).then(({ followSelection }) => followSelection(kit), () => {}); // the button still works
+    // The button still works
+    import(new URL("widget/selection.js", home)).then(({ followSelection }) => followSelection(kit), () => {});
   }
 
   // ---- Start, end, and the global name ----
@@ -260,7 +271,8 @@
     build();
     followTheme();
     listen(document, "click", onTrigger);
-    if (hotkey.length > 1) for (const target of [document, root]) listen(target, "keydown", onHotkey); // a single key would block typing
+    // A single key would block typing
+    if (hotkey.length > 1) for (const target of [document, root]) listen(target, "keydown", onHotkey);
     if (options.selection !== "off") listen(document, "selectstart", onFirstSelection, { once: true });
     emit("ready");
     restore();

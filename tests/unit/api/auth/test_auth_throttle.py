@@ -6,6 +6,8 @@ from bookwise.api.auth.auth_throttle import ADDRESSES_REMEMBERED, SECRETS_REMEMB
 from bookwise.domain.errors import TooManyRequests, Unauthenticated
 from tests.support.stopped_time import StoppedTime
 
+REFUSED = Unauthenticated("This API key is not valid.")
+
 
 @pytest.fixture
 def time() -> StoppedTime:
@@ -21,14 +23,14 @@ def test_sixty_failures_a_minute_are_told_what_is_wrong_and_the_others_when_to_c
     throttle: AuthThrottle, time: StoppedTime
 ) -> None:
     for _ in range(60):
-        assert isinstance(throttle.refusal("192.0.2.1"), Unauthenticated)
+        assert isinstance(throttle.refusal("192.0.2.1", REFUSED), Unauthenticated)
     time.now += 12
-    refused = throttle.refusal("192.0.2.1")
+    refused = throttle.refusal("192.0.2.1", REFUSED)
     assert isinstance(refused, TooManyRequests)
     assert refused.retry_after == 48
-    assert isinstance(throttle.refusal("192.0.2.2"), Unauthenticated), "each address for itself"
+    assert isinstance(throttle.refusal("192.0.2.2", REFUSED), Unauthenticated), "each address for itself"
     time.now += 48
-    assert isinstance(throttle.refusal("192.0.2.1"), Unauthenticated)
+    assert isinstance(throttle.refusal("192.0.2.1", REFUSED), Unauthenticated)
 
 
 def test_a_secret_that_failed_is_known_for_a_minute(throttle: AuthThrottle, time: StoppedTime) -> None:
@@ -44,7 +46,7 @@ def test_a_secret_that_failed_is_known_for_a_minute(throttle: AuthThrottle, time
 
 def test_memory_does_not_grow_with_the_addresses_and_secrets_of_a_flood(throttle: AuthThrottle) -> None:
     for number in range(3 * ADDRESSES_REMEMBERED):
-        throttle.refusal(f"address {number}")
+        throttle.refusal(f"address {number}", REFUSED)
         throttle.remember(f"secret {number}")
     assert throttle.remembered == ADDRESSES_REMEMBERED + SECRETS_REMEMBERED
     assert throttle.has_failed(f"secret {3 * SECRETS_REMEMBERED - 1}"), "the newest are kept"
@@ -52,8 +54,8 @@ def test_memory_does_not_grow_with_the_addresses_and_secrets_of_a_flood(throttle
 
 def test_an_address_that_goes_on_failing_is_not_forgotten_for_others(throttle: AuthThrottle) -> None:
     for number in range(3 * ADDRESSES_REMEMBERED):
-        throttle.refusal(f"address {number}")
-        last = throttle.refusal("192.0.2.1") if number % 100 == 0 else None
+        throttle.refusal(f"address {number}", REFUSED)
+        last = throttle.refusal("192.0.2.1", REFUSED) if number % 100 == 0 else None
         assert number < 6_000 or last is None or isinstance(last, TooManyRequests)
 
 

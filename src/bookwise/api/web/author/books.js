@@ -49,7 +49,7 @@ export async function render(root, context) {
   const view = {
     ingest: (book, mode) => attempt(async () => {
       const job = await request("POST", "ingestion/trigger", { body: { book_id: book.id, mode } });
-      announce(`Job ${job.job_id} started.`);
+      announce(`Job ${job.job_id} for ${book.title} has started. Its progress is in the list of ingestion jobs.`);
       await refresh();
     }),
     remove: (book) => attempt(async () => {
@@ -81,7 +81,7 @@ function bookTable(books, view) {
 }
 
 function jobTable(jobs, view) {
-  const columns = [{ title: "Job", short: true }, { title: "Book", short: true }, { title: "Status" }, { title: "Lessons", short: true },
+  const columns = [{ title: "Job", short: true }, { title: "Book" }, { title: "Status" }, { title: "Lessons", short: true },
     { title: "Warnings" }, { title: "Started", short: true }, { title: "Actions" }];
   return table("Ingestion jobs", columns, jobs.map((job) => [
     `${job.job_id} ${job.mode}`, job.book_id, status(job), progress(job), warnings(job), moment(job.started_at),

@@ -7,6 +7,7 @@ export class ServiceError extends Error {
   constructor(status, problem) {
     super(problem.detail || `The service answered with status ${status}.`);
     this.status = status;
+    this.code = problem.code || "";
     this.advice = problem.advice || "";
   }
 }

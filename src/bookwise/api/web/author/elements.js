@@ -73,9 +73,15 @@ export const day = (time) => new Date(time).toLocaleDateString("en-GB", { day: "
 export const moment = (time) =>
   time ? new Date(time).toLocaleString("en-GB", { day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit" }) : "–";
 
-/** Announces a change to screen readers. */
+const ANNOUNCED_MS = 8_000;
+let announced;
+
+/** Says what happened, for a while: at the bottom of the window, and to screen readers. */
 export function announce(text) {
-  document.getElementById("status").textContent = text;
+  const status = document.getElementById("status");
+  status.textContent = text;
+  clearTimeout(announced);
+  announced = setTimeout(() => { status.textContent = ""; }, ANNOUNCED_MS);
 }
 
 export function copyButton(text, label = "Copy") {

@@ -50,7 +50,7 @@ function signIn(error) {
     main.replaceChildren(problem(error), button("Try again", start));
     return;
   }
-  const isReader = error.status === 403 && storedKey();
+  const isReader = error.code === "forbidden" && storedKey();
   const message = isReader ? "This is a reader key. The author's view needs a key with the role admin." : error.message;
   const input = h("input", { type: "password", name: "key", required: true, autocomplete: "off", "aria-describedby": "key-help" });
   const tried = Boolean(storedKey()) || error.status === 403;

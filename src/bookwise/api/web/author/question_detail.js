@@ -1,6 +1,7 @@
 // One question: its conversation, the nearest sections of the book, and an entry for the validation questions.
 
 import { request } from "./client.js";
+import { fragment } from "../../chat/html.js"; // of the service: /chat/html.js
 import { copyButton, h, moment, pageLink, percent, problem } from "./elements.js";
 
 export async function detail(root, question) {
@@ -8,17 +9,26 @@ export async function detail(root, question) {
   try {
     const found = await request("GET", `author/questions/${encodeURIComponent(question.answer_id)}`);
     root.replaceChildren(h("div", { class: "detail" }, transcript(found), nearest(found), entry(found)));
+    showExchange(root.querySelector(".transcript"));
   } catch (error) {
     root.replaceChildren(problem(error));
   }
 }
 
 function transcript(found) {
-  const messages = found.transcript.map((message) => h("li", { class: `${message.role}${message.is_answer ? " current" : ""}` },
+  const { searched } = found.question;
+  const answerAt = found.transcript.findIndex((message) => message.is_answer);
+  const messages = found.transcript.map((message, at) => h("li", { class: message.role, "aria-current": at === answerAt || at === answerAt - 1 ? "true" : null },
     h("p", { class: "facts" }, `${message.role === "user" ? "Reader" : "Bookwise"} · ${moment(message.sent_at)}`),
-    h("div", { class: "text" }, message.text)));
-  return h("section", {}, h("h3", {}, "Conversation"),
-    messages.length ? h("ol", { class: "transcript" }, messages) : h("p", { class: "soft" }, found.transcript_note));
+    h("div", { class: message.html ? "html" : "text" }, message.html ? fragment(message.html) : message.text)));
+  return h("section", {}, h("h3", {}, "Conversation"), searched && h("p", { class: "soft" }, `Searched for: ${searched}`),
+    messages.length ? h("ol", { class: "transcript", tabindex: "0", "aria-label": "Conversation" }, messages) : h("p", { class: "soft" }, found.transcript_note));
+}
+
+/** Scrolls the conversation to the question that was opened, and moves nothing else. */
+function showExchange(list) {
+  const current = list?.querySelector("[aria-current]");
+  if (current) list.scrollTop = current.offsetTop;
 }
 
 function nearest(found) {

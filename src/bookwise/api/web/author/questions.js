@@ -68,7 +68,7 @@ function list(questions, status, mark, total) {
 function distinct(questions) {
   const found = new Map();
   for (const question of questions) {
-    const words = question.question.toLowerCase().split(/\s+/).join(" ") || question.answer_id;
+    const words = (question.searched || question.question).toLowerCase().split(/\s+/).join(" ") || question.answer_id;
     found.set(words, [...(found.get(words) || []), question]);
   }
   return [...found.values()];

@@ -92,6 +92,7 @@ class Chat {
   async showBook(book) {
     this.book = book.id;
     this.store.book = book.id;
+    this.composer.useBook(book.id);
     this.picker.value = book.id;
     this.picker.hidden = this.books.length < 2 || Boolean(this.fixed.book);
     this.heading.hidden = !this.picker.hidden;
@@ -294,9 +295,9 @@ class Chat {
     if (!(error instanceof Problem)) throw error;
     this.emit("error", { message: this.problemText(error), status: error.status, code: error.code });
     this.composer.offer(exchange.question);
-    if (error.status === 401) {
+    if (this.wantsKey(error)) {
       exchange.element.remove();
-      return this.askForKey();
+      return this.askForKey(error);
     }
     exchange.cut(this.problemText(error), { isError: true });
   }
@@ -327,13 +328,14 @@ class Chat {
 
   problemText(error) {
     const { strings } = this;
-    const known = { "connection-lost": this.book ? strings.lost : strings.unreachable, "forbidden-origin": strings.forbiddenOrigin }[error.code];
+    const known = { "connection-lost": this.book ? strings.lost : strings.unreachable, "forbidden-origin": strings.forbiddenOrigin,
+      unauthenticated: this.service.key ? strings.wrongKey : strings.needsKey }[error.code];
     return known || `${error.message} ${error.advice || ""}`.trim();
   }
 
   showStartProblem(error) {
     if (!(error instanceof Problem)) throw error;
-    if (error.status === 401) return this.askForKey();
+    if (this.wantsKey(error)) return this.askForKey(error);
     this.emit("error", { message: this.problemText(error), status: error.status, code: error.code });
     const retry = button({ name: "retry", text: this.strings.tryAgain, onclick: () => { this.log.replaceChildren(); this.starting = this.start(); } });
     this.log.replaceChildren(make("div", { class: "bw-problem", role: "alert" }, make("p", {}, this.problemText(error)), retry));
@@ -344,11 +346,16 @@ class Chat {
     this.log.append(make("div", { class: "bw-problem", role: "alert" }, this.problemText(error)));
   }
 
-  askForKey() {
+  /** Whether the reader can enter another key. The key of a site is its owner's. */
+  wantsKey({ status, code }) {
+    return status === 401 || (code === "forbidden-origin" && this.store.secret());
+  }
+
+  askForKey(error) {
     this.log.querySelector(".bw-key")?.remove();
     const { strings } = this;
     const key = make("input", { type: "password", autocomplete: "off", "aria-label": strings.key, placeholder: "bw_…" });
-    const message = make("p", this.service.key ? { class: "bw-problem", role: "alert" } : {}, this.service.key ? strings.wrongKey : strings.needsKey);
+    const message = make("p", this.service.key ? { class: "bw-problem", role: "alert" } : {}, this.problemText(error));
     const form = make("form", { class: "bw-key" }, message, make("div", { class: "bw-box" }, key, make("button", { type: "submit", class: "bw-button bw-primary" }, strings.useKey)));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -406,9 +413,9 @@ class Chat {
 
   announce(text) { this.status.textContent = text; }
 
-  /** Scrolls once, to the question; a long answer is then read from its beginning. */
+  /** Scrolls once, to the question with the gap above it; a long answer is then read from its beginning. */
   scrollTo(exchange) {
-    this.log.scrollTop = exchange.element.offsetTop - this.log.offsetTop;
+    this.log.scrollTop = exchange.element.offsetTop - this.log.firstChild.offsetTop;
   }
 }
 

@@ -17,7 +17,13 @@ export class Composer {
     // A closed panel has no size to measure: then this is the first time.
     this.input.addEventListener("focus", () => this.fit());
     this.input.addEventListener("keydown", (event) => this.press(event));
-    this.text = store.draft;
+  }
+
+  /** Shows the draft for a book. What was typed before the first book is known stays. */
+  useBook(book) {
+    const typed = this.book ? "" : this.text;
+    this.book = book;
+    this.text = typed || this.store.draft(book);
   }
 
   get text() { return this.input.value; }
@@ -38,7 +44,7 @@ export class Composer {
     if (!this.counter.hidden) this.counter.textContent = (this.isTooLong ? this.strings.tooLong : this.strings.count)(length, QUESTION_MAX);
     this.counter.classList.toggle("bw-problem", this.isTooLong);
     this.enable();
-    this.store.draft = this.text;
+    if (this.book) this.store.setDraft(this.book, this.text);
     // Measuring now would hold up a question that is being sent.
     requestAnimationFrame(() => this.fit());
   }

@@ -6,7 +6,8 @@ import { fragment } from "./html.js";
 import { lessonAddress, placeTitle, plainQuote, quoteAddress } from "./links.js";
 
 const QUOTES_MAX = 10;
-const QUOTE_MAX = 1500; // characters; the address of a request must stay short
+// Characters; the address of a request must stay short
+const QUOTE_MAX = 1500;
 
 export class SourcePanel {
   constructor(chat) {
@@ -42,7 +43,8 @@ export class SourcePanel {
       const found = source.highlights?.length ? await this.read(source, source.highlights) : null;
       const quotes = found?.html.includes("<mark>") ? source.highlights : [source.quote];
       const { chunk, html } = found?.html.includes("<mark>") ? found : await this.read(source, quotes);
-      if (!this.isOpen || source !== this.source) return; // another source was opened meanwhile
+      // Another source was opened meanwhile
+      if (!this.isOpen || source !== this.source) return;
       this.path.textContent = chunk.metadata.breadcrumb.join(" › ");
       this.body.replaceChildren(fragment(html));
       decorate([...this.body.children], this.chat.strings);

@@ -1,4 +1,4 @@
-// What the browser keeps: the list of conversations, the open one of each book, the draft, and the key of this tab.
+// What the browser keeps: the list of conversations, the open one and the draft of each book, and the key of this tab.
 // The service lists no conversations, because readers can share a key: only the browser knows which ones are its own.
 
 const THREADS_MAX = 100;
@@ -40,8 +40,8 @@ export class Store {
   secret() { return this.tab.getItem(`${this.prefix}:key`); }
   keepSecret(key) { this.tab.setItem(`${this.prefix}:key`, key); }
 
-  get draft() { return this.tab.getItem(`${this.prefix}:draft`) || ""; }
-  set draft(text) { this.tab.setItem(`${this.prefix}:draft`, text); }
+  draft(book) { return this.tab.getItem(`${this.prefix}:draft:${book}`) || ""; }
+  setDraft(book, text) { this.tab.setItem(`${this.prefix}:draft:${book}`, text); }
 
   get book() { return this.read("book", null); }
   set book(id) { this.write("book", id); }

@@ -59,7 +59,7 @@ export const STRINGS = {
   tryAgain: "Retry",
   lost: "The connection was lost. Your question is still in the box.",
   unreachable: "The service cannot be reached. Check the connection and try again.",
-  forbiddenOrigin: "This site may not use the service. Its owner has to allow the origin of this page.",
+  forbiddenOrigin: "This site may not use the service with this key. Its owner has to allow the origin of this page.",
   needsKey: "This service needs an API key. It is kept until you close this tab.",
   wrongKey: "This key is not valid. Check it, or ask the operator for a new one.",
   key: "API key",

@@ -78,13 +78,13 @@ export const STYLE = `
 .bw-pill { display: inline-flex; align-items: center; gap: .4em; max-width: 14em; min-height: 2em; padding: .15em .7em; border: 1px solid var(--bw-border); border-radius: 2em; background: var(--bw-bg); font-size: .875em; }
 .bw-pill.bw-active, .bw-pill:has(input:checked) { border-color: var(--bw-accent); color: var(--bw-accent); font-weight: 600; }
 .bw-pill input { margin: 0; accent-color: var(--bw-accent); }
-.bw :is(.bw-pill, .bw-picker) { field-sizing: content; }
+.bw :is(.bw-pill, .bw-picker) { field-sizing: content; text-overflow: ellipsis; }
 .bw-send .bw-icon.bw-solid { fill: currentColor; }
 
 .bw-head { display: flex; align-items: center; gap: .5em; flex: none; padding: .6em 1em; border-bottom: 1px solid var(--bw-border); }
 .bw-heading { flex: 1; min-width: 0; }
 .bw-title { overflow: hidden; font-size: 1.05em; font-weight: 650; line-height: 1.4; text-overflow: ellipsis; white-space: nowrap; }
-.bw-picker { max-width: 100%; padding: .25em .2em; border: 1px solid transparent; border-radius: var(--bw-radius); background: var(--bw-bg); font-weight: 650; text-overflow: ellipsis; cursor: pointer; }
+.bw-picker { max-width: 100%; padding: .25em .2em; border: 1px solid transparent; border-radius: var(--bw-radius); background: var(--bw-bg); font-weight: 650; cursor: pointer; }
 .bw-picker:hover { border-color: var(--bw-border); }
 
 .bw-columns { display: flex; flex: 1; min-height: 0; position: relative; }
@@ -171,7 +171,6 @@ div.bw-problem { padding: .8em 1em; border: 1px solid var(--bw-bad); border-radi
 .bw-panel-links .bw-button { font-size: .92em; }
 
 .bw-menu { display: none; }
-${"" /* Narrow: the list covers the chat from the left, a passage comes from below. The widget is always narrow. */}
 @media (max-width: 62em) { ${narrow(".bw:not(.bw-compact)")} }
 ${narrow(".bw-compact")}
 .bw-compact .bw-head { padding-left: 1em; }
@@ -198,7 +197,7 @@ function ownRow(chat) {
   return `${chat} .bw-level { flex-basis: 100%; } ${chat} .bw-tools { margin-left: -.5em; }`;
 }
 
-/** Rules for a chat without room for three columns. */
+/** Rules for a chat without room for three columns: the list covers the chat from the left, a passage comes from below. The widget is always narrow. */
 function narrow(chat) {
   return `
   ${chat} .bw-menu { display: inline-flex; }

@@ -61,7 +61,7 @@ export default {
   tryAgain: "Erneut versuchen",
   lost: "Die Verbindung ist abgebrochen. Deine Frage steht noch im Feld.",
   unreachable: "Der Dienst ist nicht erreichbar. Prüfe die Verbindung und versuche es erneut.",
-  forbiddenOrigin: "Diese Website darf den Dienst nicht nutzen. Ihr Betreiber muss ihre Adresse freigeben.",
+  forbiddenOrigin: "Diese Website darf den Dienst mit diesem Schlüssel nicht nutzen. Ihr Betreiber muss ihre Adresse freigeben.",
   needsKey: "Dieser Dienst braucht einen API-Schlüssel. Er bleibt gespeichert, bis du diesen Tab schließt.",
   wrongKey: "Dieser Schlüssel ist ungültig. Prüfe ihn oder bitte den Betreiber um einen neuen.",
   key: "API-Schlüssel",

@@ -61,7 +61,7 @@ export default {
   tryAgain: "Reintentar",
   lost: "Se perdió la conexión. Tu pregunta sigue en el cuadro.",
   unreachable: "No se puede acceder al servicio. Comprueba la conexión e inténtalo de nuevo.",
-  forbiddenOrigin: "Este sitio no puede usar el servicio. Su propietario debe permitir el origen de esta página.",
+  forbiddenOrigin: "Este sitio no puede usar el servicio con esta clave. Su propietario debe permitir el origen de esta página.",
   needsKey: "Este servicio necesita una clave de API. Se guarda hasta que cierres esta pestaña.",
   wrongKey: "Esta clave no es válida. Compruébala o pide una nueva al operador.",
   key: "Clave de API",

@@ -61,7 +61,7 @@ export default {
   tryAgain: "Réessayer",
   lost: "La connexion a été perdue. Votre question est toujours dans le champ.",
   unreachable: "Le service est injoignable. Vérifiez la connexion et réessayez.",
-  forbiddenOrigin: "Ce site ne peut pas utiliser le service. Son propriétaire doit autoriser l’origine de cette page.",
+  forbiddenOrigin: "Ce site ne peut pas utiliser le service avec cette clé. Son propriétaire doit autoriser l’origine de cette page.",
   needsKey: "Ce service demande une clé d’API. Elle est conservée jusqu’à la fermeture de cet onglet.",
   wrongKey: "Cette clé n’est pas valide. Vérifiez-la ou demandez-en une autre à l’opérateur.",
   key: "Clé d’API",

@@ -52,13 +52,15 @@ export async function createPanel(kit, { opened, closed }) {
     if (!isInline && !element.open) show(focus, from);
     if (question && submit) chat.ask(question);
     else if (question) chat.setDraft(question);
-    if (focus && (!PHONE.matches || question)) chat.focus(); // on a phone, the keyboard would cover the starter questions
+    // On a phone, the keyboard would cover the starter questions
+    if (focus && (!PHONE.matches || question)) chat.focus();
   }
 
   function show(focus, from) {
     returnTo = from;
     element.classList.toggle("restored", !focus);
-    if (!focus) element.open = true; // `show` would move the focus
+    // `show` would move the focus
+    if (!focus) element.open = true;
     else if (options.mode === "modal" || PHONE.matches) element.showModal();
     else element.show();
     opened();
@@ -69,7 +71,8 @@ export async function createPanel(kit, { opened, closed }) {
   }
 
   function onClick(event) {
-    if (event.target === element) close(); // the backdrop
+    // The backdrop
+    if (event.target === element) close();
     const link = event.target.closest("a[href]");
     if (link && leadsToBook(link)) stayInTab(link);
   }

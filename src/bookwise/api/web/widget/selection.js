@@ -38,7 +38,8 @@ export function followSelection({ addStyle, bookIcon, host, listen, make, open, 
 
   function ask() {
     button.hidden = true;
-    open({ question: `“${text}” ` }); // only the quote: the question is in the language of the book
+    // Only the quote: the question is in the language of the book
+    open({ question: `“${text}” ` });
   }
 }
 
