@@ -100,7 +100,7 @@ async def served(folder: Path, book: Path | None, *, is_open: bool = True) -> As
             gate._app = running
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(server.serve_until_signal, anyio.CancelScope())
-                await server.announce(opened.service)
+                await server.start_serving(opened.service)
                 yield running
                 server.should_exit = True
 

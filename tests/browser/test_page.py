@@ -52,7 +52,7 @@ async def test_a_reader_asks_follows_a_citation_and_comes_back(page: Page, site:
     await open_book(page, site)
     await expect(page.get_by_role("heading", name=GREENHOUSE)).to_be_visible()
     await expect(page.get_by_label("Your question")).to_be_focused()
-    await expect(page.get_by_role("list", name="Questions to start with").get_by_role("button")).to_have_count(3)
+    await expect(page.get_by_role("list", name="Questions to start with").get_by_role("button")).to_have_count(4)
     assert await accessibility_issues(page) == []
     await ask(page, VALVE)
     answer = page.locator("article")

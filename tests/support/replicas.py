@@ -16,7 +16,7 @@ import httpx2
 
 from tests.support.workers import PROGRAM, SharedServers, WorkerProcess
 
-IDLE_SECONDS = 5.0  #: a worker that has reported nothing for so long has nothing to do
+IDLE_SECONDS = 12.0  #: a worker that has reported nothing for this long has nothing to do, also on a busy machine
 
 
 @dataclass(slots=True, kw_only=True)
