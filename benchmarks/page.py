@@ -31,7 +31,8 @@ import anyio
 import httpx2
 from anyio.streams.text import TextReceiveStream
 from playwright.async_api import Page, async_playwright
-from tests.support.serve_process import PROGRAM, environment, serving
+from tests.support.program import PROGRAM, environment
+from tests.support.serve_process import serving
 
 SAMPLE = Path("examples/physical-ai")
 WEB = Path("src/bookwise/api/web")

@@ -21,7 +21,8 @@ from playwright.async_api import Error as PlaywrightError
 from tests.browser.axe import accessibility_issues
 from tests.browser.conftest import BREAD_LESSONS
 from tests.support.apps import SAMPLE_BOOK, write_book
-from tests.support.serve_process import PROGRAM, environment, serving
+from tests.support.program import PROGRAM, environment
+from tests.support.serve_process import serving
 
 from bookwise.settings import Settings
 from bookwise.wiring import open_app

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from bookwise.api.connections import ConnectionConfig
 from bookwise.settings import Settings
-from tests.support.serve_process import PROGRAM, environment
+from tests.support.program import PROGRAM, environment
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

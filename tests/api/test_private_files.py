@@ -7,7 +7,8 @@ import httpx2
 import pytest
 
 from tests.support.apps import write_book
-from tests.support.serve_process import PROGRAM, environment, serving
+from tests.support.program import PROGRAM, environment
+from tests.support.serve_process import serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 

@@ -22,9 +22,10 @@ from tests.api.test_stream import TRUE, VALVE, endless, hung_up_on
 from tests.support.copies import copy_folder
 from tests.support.http_service import Event, events_in
 from tests.support.postgres import running_postgres
+from tests.support.program import PROGRAM, environment
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import KEY, dripping
-from tests.support.serve_process import PROGRAM, Served, environment, serving
+from tests.support.serve_process import Served, serving
 from tests.support.small_book import settings_for
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]

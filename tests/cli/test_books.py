@@ -11,7 +11,8 @@ from bookwise.wiring import open_app
 from tests.support.apps import ingested, write_book
 from tests.support.command_line import CommandLine
 from tests.support.gated_embedder import GatedEmbedder
-from tests.support.serve_process import PROGRAM, serving
+from tests.support.program import PROGRAM
+from tests.support.serve_process import serving
 from tests.support.terminals import on_terminal
 
 LESSONS = {

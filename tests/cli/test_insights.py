@@ -15,7 +15,8 @@ from bookwise.domain.journal import AskedQuestion, QuotedLesson
 from bookwise.schemas.insights import InsightsResponse
 from tests.support.apps import hashing_app, ingested, write_book
 from tests.support.command_line import CommandLine
-from tests.support.serve_process import PROGRAM, environment, serving
+from tests.support.program import PROGRAM, environment
+from tests.support.serve_process import serving
 
 ARMS = QuotedLesson(lesson_id="arms", title="Arms\x1b[31m [bold]", url="https://book.example/arms")
 

@@ -3,18 +3,20 @@
 import json
 import os
 import signal
-import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
+import anyio.to_thread
 import pytest
 
 from tests.support.apps import write_book
 from tests.support.databases import migrated_postgres, postgres
 from tests.support.job_queues import job_ended
 from tests.support.postgres import Postgres
+from tests.support.program import run_program, running_program
 from tests.support.qdrant_process import qdrant_process
-from tests.support.workers import PROGRAM, SharedServers
+from tests.support.workers import SharedServers
 
 __all__ = ["migrated_postgres", "postgres"]
 
@@ -31,8 +33,7 @@ LESSONS = {f"lesson-{n:03}.md": f"# Lesson {n}\n\nJoint {n} bends as far as wire
     ],
 )
 def test_a_worker_without_shared_servers_is_refused(tmp_path: Path, settings: dict[str, str]) -> None:
-    environment = {**os.environ, **settings}
-    ran = subprocess.run([PROGRAM, "worker", "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    ran = run_program("worker", "--json", folder=tmp_path, env={**os.environ, **settings})
     problem = json.loads(ran.stderr)["error"]
     assert (ran.returncode, ran.stdout, problem["code"]) == (6, "", "misconfigured")
     assert "DATABASE_URL and QDRANT_URL" in problem["advice"]
@@ -45,28 +46,22 @@ def servers(postgres: Postgres, migrated_postgres: str, tmp_path: Path) -> Itera
         yield SharedServers(database_url=url, qdrant_url=qdrant_url, folder=tmp_path)
 
 
-def started(servers: SharedServers, root: Path) -> subprocess.Popen[str]:
-    command = [PROGRAM, "ingest", str(root), "--json"]
-    return subprocess.Popen(
-        command, env=servers.environment(), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-
-
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_an_ingest_needs_no_worker_and_leaves_its_job_to_one_when_it_is_killed(
     servers: SharedServers, tmp_path: Path
 ) -> None:
     root = write_book(tmp_path / "book", LESSONS)
-    with started(servers, root) as ran:
-        report = json.loads(ran.communicate(timeout=60)[0])
+    arguments, env = ("ingest", str(root), "--json"), servers.environment()
+    ran = await anyio.to_thread.run_sync(partial(run_program, *arguments, folder=tmp_path, env=env))
+    report = json.loads(ran.stdout)
     assert (ran.returncode, report["job"]["status"], report["job"]["files_processed"]) == (0, "completed", 40)
     assert len(report["lessons"]) == 40
     write_book(root, {"late.md": "# Late\n\nA lesson that came later.\n"})
     async with servers.opened() as app:
-        with started(servers, root) as killed:
+        with running_program(*arguments, folder=tmp_path, env=env) as killed:
             while not [job for job in await app.jobs.jobs("book") if job.completed_at is None]:
-                assert killed.poll() is None, "the job was too fast to be met"
+                assert killed.returncode is None, "the job was too fast to be met"
             killed.kill()
         [job] = await app.jobs.jobs("book", limit=1)
         with servers.worker() as worker:

@@ -10,7 +10,7 @@ import pytest
 
 from tests.docs.pages import DEMO, README, ROOT, snippets
 from tests.support.copies import copy_folder
-from tests.support.serve_process import PROGRAM
+from tests.support.program import PROGRAM
 
 COMMAND = re.compile(r"^\$ bookwise (.+)\n((?:(?!^\$ ).*\n)*)", re.MULTILINE)
 DURATION = re.compile(r"(\s+in)?\s+[\d.]+ (ms|s|min)\b")  #: an ingest of less than a second shows none

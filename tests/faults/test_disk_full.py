@@ -10,7 +10,8 @@ import pytest
 
 from bookwise.adapters.disk_space import RESERVE_BYTES
 from tests.faults.test_kill import write_book, write_lesson
-from tests.support.serve_process import PROGRAM, environment, serving
+from tests.support.program import environment, run_program
+from tests.support.serve_process import serving
 from tests.support.small_disks import MIB, DiskKind, SmallDisk, small_disk
 
 pytestmark = pytest.mark.slow
@@ -41,8 +42,7 @@ def root(tmp_path: Path) -> Path:
 
 def run(disk: SmallDisk, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The program on a data folder on the disk. A signal would make the exit code negative."""
-    env = environment(disk.folder / "data", **HASHING)
-    return subprocess.run([PROGRAM, *arguments], env=env, capture_output=True, text=True, timeout=120, check=False)
+    return run_program(*arguments, folder=disk.folder.parent, env=environment(disk.folder / "data", **HASHING))
 
 
 def is_refused(done: subprocess.CompletedProcess[str]) -> bool:

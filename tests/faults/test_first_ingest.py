@@ -20,7 +20,7 @@ from bookwise.adapters.qdrant.collections import IDENTITY_FILE, index_ids
 from tests.faults.test_kill import seen, write_book
 from tests.support.ingest_child import ingest_in_child
 from tests.support.processes import Report, child
-from tests.support.serve_process import PROGRAM, environment
+from tests.support.program import PROGRAM, environment
 
 pytestmark = pytest.mark.slow
 

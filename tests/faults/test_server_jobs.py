@@ -1,65 +1,36 @@
 """A server that is killed or stopped while it ingests ends the job when it is back."""
 
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
-import anyio.to_thread
 import httpx2
 import pytest
 
 from bookwise.ingestion.doctor import examine
 from tests.support.apps import found, hashing_app, ingested, write_book
+from tests.support.program import RunningProgram
+from tests.support.serve_process import serving
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
-COUNT = 800  #: a dozen batches: enough to be met half-way
+COUNT = 400  #: six batches: enough to be met half-way
 LESSONS = {
     f"lesson-{n:04}.md": f"# Lesson {n}\n\nJoint number {n} bends as far as wire number {n}.\n" for n in range(COUNT)
 }
 
 
-def child(data: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.support.serve_child", str(data)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-
-
 @asynccontextmanager
-async def server(data: Path) -> AsyncIterator[tuple[httpx2.AsyncClient, subprocess.Popen[str]]]:
+async def server(data: Path) -> AsyncIterator[tuple[httpx2.AsyncClient, RunningProgram]]:
     """A client of a server process; the process is gone afterwards in any case."""
-    process = child(data)
-    assert process.stdout is not None
-    try:
-        with anyio.fail_after(60):
-            port = int(await anyio.to_thread.run_sync(process.stdout.readline))
-        async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=30) as client:
-            await answering(client)
-            yield client, process
-    finally:
-        process.kill()
-        process.wait(30)
-        process.stdout.close()
-
-
-async def answering(client: httpx2.AsyncClient) -> None:
-    with anyio.fail_after(60):
-        while True:
-            try:
-                await client.get("/ingestion/jobs")
-            except httpx2.TransportError:
-                await anyio.sleep(0.05)
-            else:
-                return
+    async with (
+        serving(data, BOOKWISE_EMBEDDER="hashing") as served,
+        httpx2.AsyncClient(base_url=served.url, timeout=30) as client,
+    ):
+        yield client, served.process
 
 
 async def job_when(client: httpx2.AsyncClient, job_id: int, fits: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
@@ -86,7 +57,8 @@ async def test_a_job_that_a_stopped_server_was_running_is_ended_by_the_next_one(
         running = await job_when(client, triggered["job_id"], lambda job: job["files_processed"] > 0)
         assert running["status"] == "running", "the book is large enough to be met half-way"
         process.send_signal(how)
-        process.wait(60)
+        with anyio.fail_after(60):
+            await process.wait()
 
     async with server(data) as (client, process):
         done = await job_when(client, triggered["job_id"], lambda job: job["completed_at"] is not None)
@@ -96,11 +68,12 @@ async def test_a_job_that_a_stopped_server_was_running_is_ended_by_the_next_one(
         jobs = (await client.get("/ingestion/jobs")).raise_for_status().json()["jobs"]
         assert [job["status"] for job in jobs] == ["completed", "completed"], "no other job was begun for it"
         process.send_signal(signal.SIGTERM)
-        process.wait(60)
+        with anyio.fail_after(60):
+            await process.wait()
 
     async with hashing_app(data) as app:
         assert await examine("book", index=app.index, catalog=app.catalog) == []
-        assert (await found(app, "joint number 765 wire")).hits[0].chunk.locator.source_file == "lesson-0765.md"
+        assert (await found(app, "joint number 365 wire")).hits[0].chunk.locator.source_file == "lesson-0365.md"
 
 
 async def test_a_job_that_a_killed_server_had_only_accepted_is_run_by_the_next_one(tmp_path: Path) -> None:

@@ -1,11 +1,9 @@
 """SIGKILL while a thread is being answered: what was acknowledged is there, once, and the thread goes on."""
 
-import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,8 +13,9 @@ from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.domain.errors import ThreadBusy
 from bookwise.domain.threads import ThreadMessage
 from tests.support.databases import ask
+from tests.support.processes import Child, child, signal_to_go
 from tests.support.talks import said, said_and_complete, turns
-from tests.support.thread_child import LEASE_SECONDS
+from tests.support.thread_child import LEASE_SECONDS, ask_on_and_on_in_child, ask_once_in_child
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -25,33 +24,21 @@ def after_the_lease() -> datetime:
     return datetime.now(UTC) + timedelta(seconds=LEASE_SECONDS + 1)
 
 
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """A process that is ready to ask."""
+
+    child: Child
+    let_go: Callable[[], None]
+
+
 @contextmanager
-def reader(url: str, thread_id: str, how: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that is ready to ask; none is left behind."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.support.thread_child", url, thread_id, how],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-    with process:
-        try:
-            assert next_line(process) == "ready"
-            yield process
-        finally:
-            process.kill()
-
-
-def next_line(process: subprocess.Popen[str]) -> str:
-    assert process.stdout is not None
-    return process.stdout.readline().strip()
-
-
-def let_go(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.write("go\n")
-    process.stdin.flush()
+def reader(url: str, thread_id: str, work: Callable[..., None]) -> Iterator[Reader]:
+    """None is left behind."""
+    go = signal_to_go()
+    with child(work, url, thread_id, go) as process:
+        assert process.next_line() == "ready"
+        yield Reader(process, go.set)
 
 
 async def new_thread(url: str) -> str:
@@ -67,11 +54,11 @@ async def messages_held(database: Database) -> int:
 
 async def test_a_question_outlives_the_process_that_was_answering_it(migrated_url: str) -> None:
     thread_id = await new_thread(migrated_url)
-    with reader(migrated_url, thread_id, "once") as process:
-        let_go(process)
-        assert next_line(process) == "begun 0"
-        process.send_signal(signal.SIGKILL)
-        assert process.wait(timeout=30) == -signal.SIGKILL
+    with reader(migrated_url, thread_id, ask_once_in_child) as asking:
+        asking.let_go()
+        assert asking.child.next_line() == "begun 0"
+        asking.child.process.kill()
+        assert asking.child.ended() == (-signal.SIGKILL, [])
     async with open_database(migrated_url) as database:
         cut_off = [("question 0", True), ("", False)]
         assert said_and_complete((await SqlThreads(database).thread(thread_id)).messages) == cut_off
@@ -86,12 +73,11 @@ async def test_a_question_outlives_the_process_that_was_answering_it(migrated_ur
 @pytest.mark.parametrize("lines", [1, 2, 9, 60, 121])
 async def test_what_was_acknowledged_before_a_kill_is_there_once_and_in_order(migrated_url: str, lines: int) -> None:
     thread_id = await new_thread(migrated_url)
-    with reader(migrated_url, thread_id, "on-and-on") as process:
-        let_go(process)
-        seen = [next_line(process) for _ in range(lines)]
-        process.send_signal(signal.SIGKILL)
-        assert process.stdout is not None
-        seen += process.stdout.read().split("\n")  # also what was read ahead; `communicate` would lose that
+    with reader(migrated_url, thread_id, ask_on_and_on_in_child) as asking:
+        asking.let_go()
+        seen = [asking.child.next_line() for _ in range(lines)]
+        asking.child.process.kill()
+        seen += asking.child.ended()[1]
     begun = sum(line.startswith("begun") for line in seen)
     finished = sum(line.startswith("finished") for line in seen)
     async with open_database(migrated_url) as database:
@@ -111,12 +97,12 @@ async def test_what_was_acknowledged_before_a_kill_is_there_once_and_in_order(mi
 async def test_of_several_processes_that_ask_at_once_one_gets_the_thread(migrated_url: str) -> None:
     thread_id = await new_thread(migrated_url)
     with (
-        reader(migrated_url, thread_id, "once") as first,
-        reader(migrated_url, thread_id, "once") as second,
-        reader(migrated_url, thread_id, "once") as third,
+        reader(migrated_url, thread_id, ask_once_in_child) as first,
+        reader(migrated_url, thread_id, ask_once_in_child) as second,
+        reader(migrated_url, thread_id, ask_once_in_child) as third,
     ):
-        for process in (first, second, third):
-            let_go(process)
-        assert sorted(map(next_line, (first, second, third))) == ["begun 0", "busy", "busy"]
+        for asking in (first, second, third):
+            asking.let_go()
+        assert sorted(one.child.next_line() for one in (first, second, third)) == ["begun 0", "busy", "busy"]
     async with open_database(migrated_url) as database:
         assert said(await SqlThreads(database).history(thread_id)) == ["question 0", ""]

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
-from multiprocessing.synchronize import Barrier
+from multiprocessing.synchronize import Barrier, Event
 
 #: Imported by the server that forks the children. A program may add to it before it starts the first child.
 PRELOADED = ["pytest", "tests.support.warm_imports"]
@@ -32,6 +32,10 @@ class Child:
         assert self.process.exitcode is not None, "the child did not end"
         return self.process.exitcode, list(self._received())
 
+    def next_line(self) -> str:
+        """Waits for the next line that it reports."""
+        return str(self._lines.recv())
+
     def _received(self) -> Iterator[str]:
         with suppress(EOFError):  # also a last line that a kill cut in half
             while self._lines.poll():
@@ -42,8 +46,7 @@ class Child:
 def child(work: Callable[..., None], *arguments: object) -> Iterator[Child]:
     """Runs `work(report, *arguments)` in a process. Leaving the block kills what is left of it."""
     receiver, sender = _server().Pipe(duplex=False)
-    process = _server().Process(target=_run, args=(sender, work, arguments), daemon=True)
-    process.start()
+    process = start(_run, sender, work, arguments)
     sender.close()
     try:
         yield Child(process, receiver)
@@ -52,6 +55,18 @@ def child(work: Callable[..., None], *arguments: object) -> Iterator[Child]:
         process.join()
         process.close()
         receiver.close()
+
+
+def start(work: Callable[..., None], *arguments: object) -> ForkServerProcess:
+    """Runs `work(*arguments)` in a process. The caller ends it."""
+    process = _server().Process(target=work, args=arguments, daemon=True)
+    process.start()
+    return process
+
+
+def signal_to_go() -> Event:
+    """Pass it to a child, which waits for it."""
+    return _server().Event()
 
 
 def meeting_point(children: int) -> Barrier:

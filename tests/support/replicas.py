@@ -1,20 +1,18 @@
 """Two services and two workers on one database and one index, one of which is killed now and then."""
 
 import os
-import re
 import signal
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import cycle
-from pathlib import Path
-from uuid import uuid4
 
 import anyio
 import httpx2
 
-from tests.support.workers import PROGRAM, SharedServers, WorkerProcess
+from tests.support.program import running_program
+from tests.support.serve_process import listening
+from tests.support.workers import SharedServers, WorkerProcess
 
 IDLE_SECONDS = 12.0  #: a worker that has reported nothing for this long has nothing to do, also on a busy machine
 
@@ -24,24 +22,14 @@ class Service:
     """`bookwise serve`, which is started again when it was killed."""
 
     servers: SharedServers
-    process: subprocess.Popen[bytes] | None = None
+    running: ExitStack = field(default_factory=ExitStack)
     url: str = ""
     deaths: int = 0
 
     async def start(self) -> None:
-        log = self._start_process()
-        with anyio.fail_after(90):
-            while not (found := re.search(r"listens on (http://\S+)\n", log.read_text())):  # noqa: ASYNC110
-                await anyio.sleep(0.05)
-        self.url = found[1]
-
-    def _start_process(self) -> Path:
-        log = self.servers.folder / f"serve-{uuid4().hex[:8]}.err"
-        environment, folder = self.servers.environment(), self.servers.folder
-        with log.open("w") as err:
-            command = [PROGRAM, "serve", "--port", "0"]
-            self.process = subprocess.Popen(command, env=environment, cwd=folder, stderr=err)
-        return log
+        env, folder = self.servers.environment(), self.servers.folder
+        program = running_program("serve", "--port", "0", folder=folder, env=env)
+        self.url = await listening(self.running.enter_context(program))
 
     async def kill(self) -> None:
         self.stop()
@@ -49,9 +37,7 @@ class Service:
         await self.start()
 
     def stop(self) -> None:
-        if self.process is not None:
-            self.process.kill()
-            self.process.wait(30)
+        self.running.close()
 
 
 @dataclass(slots=True, kw_only=True)

@@ -1,59 +1,47 @@
 """`bookwise serve` in a process of its own, on a port that it chooses."""
 
-import os
 import re
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-from anyio.abc import Process
-from anyio.streams.text import TextReceiveStream
 
-PROGRAM = str(Path(sys.executable).parent / "bookwise")
+from tests.support.program import RunningProgram, environment, running_program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
     """The running program, and what it said."""
 
-    process: Process
+    process: RunningProgram
     url: str
     said: str  #: on stderr, before the first request
-    log: list[str]  #: on stderr, since then
+
+    @property
+    def log(self) -> str:
+        """All that it has written to stderr."""
+        return self.process.err()
 
     @property
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
 
 
-def environment(data: Path, **more: str) -> dict[str, str]:
-    return {**os.environ, "BOOKWISE_DATA_DIR": str(data), **more}
-
-
 @asynccontextmanager
 async def serving(data: Path, *options: str, **more: str) -> AsyncIterator[Served]:
     """The program until it is stopped, at the latest when the block ends."""
-    command = [PROGRAM, "serve", "--port", "0", *options]
-    async with await anyio.open_process(command, env=environment(data, **more), cwd=data.parent) as process:
-        assert process.stderr is not None
-        try:
-            said, lines = "", TextReceiveStream(process.stderr)
-            with anyio.fail_after(60):
-                while not (found := re.search(r"listens on (http://\S+)\n", said)):
-                    said += await lines.receive()
-            log: list[str] = []
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_drain, lines, log)
-                yield Served(process=process, url=found[1], said=said, log=log)
-                tasks.cancel_scope.cancel()
-        finally:
-            if process.returncode is None:
-                process.kill()
+    arguments, env = ("serve", "--port", "0", *options), environment(data, **more)
+    with running_program(*arguments, folder=data.parent, env=env) as process:
+        url = await listening(process)
+        yield Served(process=process, url=url, said=process.err())
 
 
-async def _drain(lines: TextReceiveStream, log: list[str]) -> None:
-    async for text in lines:
-        log.append(text)
+async def listening(process: RunningProgram) -> str:
+    """The address of the service, once it listens."""
+    with anyio.fail_after(90):
+        while not (found := re.search(r"listens on (http://\S+)\n", said := process.err())):
+            assert process.returncode is None, said
+            await anyio.sleep(0.02)
+    return found[1]

@@ -1,16 +1,10 @@
-"""A reader in a process of its own, who asks in a thread until killed.
+"""A reader in a process of its own, who asks in a thread until killed."""
 
-python -m tests.support.thread_child DATABASE_URL THREAD_ID {once,on-and-on}
-
-Waits for a line on its input once the database is open. Prints one line per thing the caller may rely on from
-then on: `ready`, `begun N`, `finished N`, or `busy` when another question holds the thread.
-"""
-
-import argparse
-import os
-import sys
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from functools import partial
 from itertools import count
+from multiprocessing.synchronize import Event
 
 import anyio
 
@@ -18,15 +12,33 @@ from bookwise.adapters.sql.database import open_database
 from bookwise.adapters.sql.threads import SqlThreads
 from bookwise.domain.errors import ThreadBusy
 from bookwise.domain.threads import ThreadMessage
+from tests.support.processes import Report
 
 LEASE_SECONDS = 600.0
 
-
-def report(line: str) -> None:
-    os.write(1, f"{line}\n".encode())
+Work = Callable[[SqlThreads, str, Report], Awaitable[None]]
 
 
-async def ask_once(threads: SqlThreads, thread_id: str) -> None:
+def ask_once_in_child(report: Report, url: str, thread_id: str, go: Event) -> None:
+    """Waits for `go` once the database is open. Reports each thing the caller may rely on from then on: `ready`,
+    `begun N`, `finished N`, or `busy` when another question holds the thread.
+    """
+    anyio.run(partial(_ask, ask_once, report, url, thread_id, go))
+
+
+def ask_on_and_on_in_child(report: Report, url: str, thread_id: str, go: Event) -> None:
+    """The same, for one question after the other."""
+    anyio.run(partial(_ask, ask_on_and_on, report, url, thread_id, go))
+
+
+async def _ask(work: Work, report: Report, url: str, thread_id: str, go: Event) -> None:
+    async with open_database(url) as database:
+        report("ready")
+        await anyio.to_thread.run_sync(go.wait)
+        await work(SqlThreads(database), thread_id, report)
+
+
+async def ask_once(threads: SqlThreads, thread_id: str, report: Report) -> None:
     """Asks, and never gets to the answer."""
     try:
         await threads.begin(thread_id, "question 0", lease_seconds=LEASE_SECONDS)
@@ -37,7 +49,7 @@ async def ask_once(threads: SqlThreads, thread_id: str) -> None:
     await anyio.sleep_forever()
 
 
-async def ask_on_and_on(threads: SqlThreads, thread_id: str) -> None:
+async def ask_on_and_on(threads: SqlThreads, thread_id: str, report: Report) -> None:
     """Asks and answers, and sends the thread to cold storage in between."""
     for number in count():
         await threads.begin(thread_id, f"question {number}", lease_seconds=LEASE_SECONDS)
@@ -47,19 +59,3 @@ async def ask_on_and_on(threads: SqlThreads, thread_id: str) -> None:
         report(f"finished {number}")
         if number % 3 == 0:
             await threads.archive_idle(idle_seconds=0)
-
-
-async def main(arguments: argparse.Namespace) -> None:
-    async with open_database(arguments.url) as database:
-        report("ready")
-        await anyio.to_thread.run_sync(sys.stdin.readline)
-        work = ask_once if arguments.how == "once" else ask_on_and_on
-        await work(SqlThreads(database), arguments.thread_id)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("url")
-    parser.add_argument("thread_id")
-    parser.add_argument("how", choices=["once", "on-and-on"])
-    anyio.run(main, parser.parse_args())

@@ -19,7 +19,14 @@ import bookwise.adapters.sql.migrate
 import bookwise.adapters.sql.responses
 import bookwise.adapters.sql.threads
 import bookwise.adapters.sql.vectors
+import bookwise.api.serve
+import bookwise.cli.ingest
+import bookwise.cli.main
+import bookwise.cli.serve
+import bookwise.cli.worker
 import bookwise.ingestion.parsing.markdown
 import bookwise.ingestion.pipeline
 import tests.support.databases
 import tests.support.ingest_child
+import tests.support.thread_child
+import tests.support.worker_child

@@ -1,6 +1,5 @@
-"""`bookwise worker`, or COMMAND, with a fault, named by environment variables, when it reads or publishes a lesson.
-
-python -m tests.support.worker_child [OPTIONS OF THE COMMAND]
+"""`bookwise worker`, or another command, with a fault, named by environment variables, when it reads or publishes a
+lesson.
 
 FAULT_LESSON names the lesson. FAULT says what happens: `kill` (SIGKILL while it is read), `hang` (reading never ends),
 `stop` (SIGSTOP after its batch was staged and before it is committed; once, FAULT_MARK names a file that says so).
@@ -51,7 +50,10 @@ def _restart_when_killed() -> None:
 _parse: Any = parsing.parse
 _commit: Any = SqlSteps.commit
 
-if __name__ == "__main__":
+
+def run_with_fault() -> None:
+    """`bookwise …` in a process that nothing else uses, also when it starts itself anew."""
+    sys.orig_argv[1:] = ["-m", "tests.support.worker_child", *sys.argv[1:]]
     worker.GRACE_SECONDS = 0.5
     fault = os.environ.get("FAULT")
     if fault == "stop":
@@ -60,5 +62,8 @@ if __name__ == "__main__":
         stages.parse = _parse_with_fault  # type: ignore[assignment, attr-defined]
     if os.environ.get("RESTART"):
         _restart_when_killed()
-    sys.argv[:1] = ["bookwise", os.environ.get("COMMAND", "worker")]
     run()
+
+
+if __name__ == "__main__":
+    run_with_fault()

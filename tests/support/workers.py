@@ -4,10 +4,8 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,27 +14,26 @@ from uuid import uuid4
 import anyio
 from pydantic import SecretStr
 
+from bookwise.cli.main import run
 from bookwise.settings import Settings
 from bookwise.wiring import App, open_app
-
-PROGRAM = str(Path(sys.executable).parent / "bookwise")
+from tests.support.program import RunningProgram, running_program
+from tests.support.worker_child import run_with_fault
 
 
 @dataclass(slots=True, kw_only=True)
 class WorkerProcess:
     """A worker and what it has written."""
 
-    process: subprocess.Popen[str]
-    out: Path
-    err: Path
+    process: RunningProgram
 
     def reports(self) -> list[dict[str, Any]]:
         """The steps it has reported so far; a last line that a kill cut in half is left out."""
-        lines = self.out.read_text(encoding="utf-8").split("\n")[:-1]
+        lines = self.process.out().split("\n")[:-1]
         return [json.loads(line) for line in lines]
 
     def log(self) -> str:
-        return self.err.read_text(encoding="utf-8")
+        return self.process.err()
 
     def deaths(self) -> int:
         """How often it was killed and started again."""
@@ -57,15 +54,12 @@ class WorkerProcess:
     async def ready(self) -> None:
         with anyio.fail_after(120):
             while "takes jobs" not in self.log():
-                assert self.process.poll() is None, self.log()
+                assert self.process.returncode is None, self.log()
                 await anyio.sleep(0.05)
 
     async def ended(self, seconds: float = 120) -> int:
         with anyio.fail_after(seconds):
-            while self.process.poll() is None:  # noqa: ASYNC110 - waiting in a thread could not be cancelled
-                await anyio.sleep(0.05)
-        assert self.process.returncode is not None
-        return self.process.returncode
+            return await self.process.wait()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,23 +107,7 @@ class SharedServers:
     @contextmanager
     def worker(self, *options: str, **more: str) -> Iterator[WorkerProcess]:
         """A worker, gone after the block. FAULT and RESTART are explained in tests/support/worker_child.py."""
-        is_plain = not {"FAULT", "RESTART"} & more.keys()
-        command = [PROGRAM, "worker"] if is_plain else [sys.executable, "-m", "tests.support.worker_child"]
-        name = uuid4().hex[:8]
-        out, err = self.folder / f"worker-{name}.out", self.folder / f"worker-{name}.err"
-        with ExitStack() as stack:
-            process = subprocess.Popen(
-                [*command, "--json", *options],
-                env=self.environment(**more),
-                cwd=self.folder,
-                stdout=stack.enter_context(out.open("w")),
-                stderr=stack.enter_context(err.open("w")),
-                text=True,
-                start_new_session=True,
-            )
-            try:
-                yield WorkerProcess(process=process, out=out, err=err)
-            finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)  # also what a restart has left
-                process.wait(30)
+        main = run_with_fault if {"FAULT", "RESTART"} & more.keys() else run
+        arguments, env = (more.get("COMMAND", "worker"), "--json", *options), self.environment(**more)
+        with running_program(*arguments, folder=self.folder, env=env, main=main) as process:
+            yield WorkerProcess(process=process)
