@@ -9,7 +9,6 @@ from typing import Annotated, Any, TypeAlias
 
 from mcp import MCPError
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
@@ -240,12 +239,6 @@ def tool_server(open_kit: OpenKit, settings: Settings, caller_of: CallerOf, *, l
         on_list_tools=list_tools,
         on_call_tool=call_tool,
     )
-
-
-async def serve_stdio(server: Server) -> None:
-    """Serves over stdin and stdout until stdin ends."""
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 def _listing(name: str, tool: _Tool) -> Tool:

@@ -1,4 +1,4 @@
-"""`serve`: runs the HTTP service."""
+"""`serve` and `mcp`: the books over HTTP, and to an AI assistant over stdin and stdout."""
 
 import gc
 from dataclasses import replace
@@ -12,6 +12,7 @@ from bookwise.cli.output import settings_of
 
 def add_to(app: typer.Typer) -> None:
     app.command()(serve)
+    app.command()(mcp)
 
 
 def serve(
@@ -44,3 +45,14 @@ def serve(
     gc.enable()  # off since the program started
     options: dict[str, Any] = {name: value for name, value in (("host", host), ("port", port)) if value is not None}
     anyio.run(http.serve, replace(settings_of(ctx), **options))
+
+
+def mcp(ctx: typer.Context) -> None:
+    """Serve the books to an AI assistant over MCP. It gets the tools search, fetch and ask on stdin and stdout.
+
+    The data folder is locked only while a tool runs, so assistants and `bookwise ingest` can share it.
+    """
+    from bookwise.api.mcp_stdio import serve_stdio  # loads the MCP SDK and FastAPI: 1.2 s
+
+    gc.enable()  # off since the program started; this process is long-lived
+    anyio.run(serve_stdio, settings_of(ctx))
