@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+gc.disable()  # until everything is loaded: looking for garbage in it takes a third of the collection
 pytest_plugins = ["tests.support.small_book", "tests.support.sample_book"]
 settings.register_profile("here", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True)
@@ -45,6 +46,7 @@ def pytest_collection_finish() -> None:
     """All that is loaded stays until the end: the garbage collector need not go through it again and again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture

@@ -2,7 +2,8 @@
 
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ import yaml
 
 from bookwise.cli.main import program
 from bookwise.settings import FIELDS, env_name
-from tests.docs.pages import ROOT
+from tests.docs.pages import GUIDES, OTHER_PAGES, ROOT, code_blocks, shell_lines
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PROJECT = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
@@ -36,12 +37,8 @@ NOT_RUN = {
     "make": "installs or builds; the target must exist",
     "pip": "installs; the extras must exist",
 }
-#: Commands of Bookwise that the tests of the pages do not run. All of them are parsed.
-NOT_RUN_COMMANDS = {
-    "serve": "runs until it is stopped; the service answers in the process of the tests instead",
-    "worker": "needs PostgreSQL and Qdrant: tests/cli/test_worker.py",
-    "move": "needs PostgreSQL or Qdrant: tests/cli/test_move.py",
-}
+#: Commands of Bookwise that run until they are stopped, or need servers: tests/docs/test_long_commands.py runs them.
+LONG_COMMANDS = {"serve", "worker", "move"}
 
 
 def split(line: str) -> tuple[dict[str, str], list[str]]:
@@ -194,3 +191,22 @@ def check_script_tag(html: str) -> None:
     """The script tag of the widget has only attributes that the widget knows."""
     assert re.search(r'src="https?://[^"]+/widget\.js"', html)
     assert set(re.findall(r"\b(data-[a-z-]+)=", html)) <= WIDGET_ATTRIBUTES
+
+
+def guide_lines(page: Path) -> list[str]:
+    """The commands of a guide that a shell reads, without scripts for `curl`."""
+    scripts = [text for language, text in code_blocks(page) if language in ("sh", "console") and "curl" not in text]
+    return [line for text in scripts for line in shell_lines(text)]
+
+
+def plain_lines(page: Path) -> list[str]:
+    """The commands of another page, in blocks that name no language."""
+    scripts = [text for language, text in code_blocks(page) if not language and is_script(text)]
+    return [line for text in scripts for line in shell_lines(text)]
+
+
+def script_lines() -> Iterator[tuple[Path, str]]:
+    """Every command of the documentation, with its page."""
+    for page in [*GUIDES, *OTHER_PAGES]:
+        for line in guide_lines(page) if page in GUIDES else plain_lines(page):
+            yield page, line

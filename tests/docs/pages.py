@@ -9,6 +9,7 @@ DEMO = ROOT / "examples" / "demo.sh"
 GUIDES = [ROOT / "docs/index.md", ROOT / "docs/tutorial.md", *sorted((ROOT / "docs" / "guides").glob("*.md"))]
 PAGES = [README, ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *GUIDES[2:]]
 SERVICE_PAGES = sorted((ROOT / "docs" / "service").glob("*.md"))
+OTHER_PAGES = [page for page in [*PAGES, *SERVICE_PAGES] if page not in GUIDES]
 ALL_PAGES = [README, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 FENCE = re.compile(r"^(`{3,})(\w*)\n(.*?)^\1$", re.MULTILINE | re.DOTALL)  #: a longer fence may contain a shorter one

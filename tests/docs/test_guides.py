@@ -12,17 +12,19 @@ import yaml
 
 from bookwise.settings import load_settings
 from tests.docs.checks import (
+    LONG_COMMANDS,
     NOT_RUN,
-    NOT_RUN_COMMANDS,
     check_assistant,
     check_line,
     check_script_tag,
-    is_script,
+    guide_lines,
     parse_bookwise,
+    plain_lines,
     program_of,
+    script_lines,
     split,
 )
-from tests.docs.pages import GUIDES, PAGES, ROOT, SERVICE_PAGES, code_blocks, introduced_blocks, shell_lines
+from tests.docs.pages import GUIDES, OTHER_PAGES, ROOT, SERVICE_PAGES, code_blocks, introduced_blocks, shell_lines
 from tests.docs.test_transcript import COMMAND, TOLERANCE, normalised, scores
 from tests.support.command_line import CommandLine
 from tests.support.copies import copy_folder
@@ -34,16 +36,9 @@ from tests.support.small_book import BOOK, answer_of, asking_app, settings_for
 from tests.support.small_books import shelve
 
 TUTORIAL = ROOT / "docs/tutorial.md"
-OTHER_PAGES = [page for page in [*PAGES, *SERVICE_PAGES] if page not in GUIDES]
 GUIDE = {page.stem: page for page in GUIDES}
 LANGUAGES = {"sh", "console", "markdown", "toml", "html", "js", "yaml"}
 CRONTAB = ["back-up"]  #: the only page with a block in no language: a line for cron
-
-
-def lines(page: Path) -> list[str]:
-    """The commands of a page that a shell reads, without scripts for `curl`."""
-    scripts = [text for language, text in code_blocks(page) if language in ("sh", "console") and "curl" not in text]
-    return [line for text in scripts for line in shell_lines(text)]
 
 
 def script(page: Path) -> str:
@@ -53,23 +48,20 @@ def script(page: Path) -> str:
 
 
 def exports(page: Path) -> dict[str, str]:
-    return {
-        name: value for line in lines(page) if line.startswith("export ") for name, value in [line[7:].split("=", 1)]
-    }
+    settings = [line.removeprefix("export ") for line in guide_lines(page) if line.startswith("export ")]
+    return dict(setting.split("=", 1) for setting in settings)
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
 def test_every_command_can_be_right(page: Path) -> None:
-    for line in lines(page):
+    for line in guide_lines(page):
         check_line(line)
 
 
 @pytest.mark.parametrize("page", OTHER_PAGES, ids=lambda page: page.stem)
 def test_every_command_of_the_other_pages_can_be_right(page: Path) -> None:
-    for language, text in code_blocks(page):
-        if language == "" and is_script(text):
-            for line in shell_lines(text):
-                check_line(line)
+    for line in plain_lines(page):
+        check_line(line)
 
 
 def test_the_probes_in_the_pages_are_routes_of_the_service() -> None:
@@ -86,13 +78,11 @@ def test_every_block_is_of_a_kind_that_is_tested(page: Path) -> None:
 
 
 def test_what_is_not_run_is_on_the_list_and_the_list_is_not_longer() -> None:
-    plain = [text for page in OTHER_PAGES for language, text in code_blocks(page) if not language and is_script(text)]
-    shown = [line for page in GUIDES for line in lines(page)] + [line for text in plain for line in shell_lines(text)]
-    words = [split(part)[1] for line in shown for part in line.split(" && ")]
+    words = [split(part)[1] for _, line in script_lines() for part in line.split(" && ")]
     programs = {program_of(word) for word in words if word}
     assert programs - {"bookwise", "export", "cp", "cd", "curl"} == NOT_RUN.keys()
     commands = {parse_bookwise(word[1:]) for word in words if word and word[0] == "bookwise"}
-    assert commands > NOT_RUN_COMMANDS.keys()
+    assert commands > LONG_COMMANDS
 
 
 def claude_lines() -> list[str]:
@@ -131,7 +121,7 @@ class Reader:
 
     def run(self, line: str) -> None:
         _, words = split(line)
-        if words[0] == "bookwise" and parse_bookwise(words[1:]) not in NOT_RUN_COMMANDS:
+        if words[0] == "bookwise" and parse_bookwise(words[1:]) not in LONG_COMMANDS:
             assert self.bookwise(*words[1:]) == 0, self.bookwise.err or self.bookwise.out
 
     def follow(self, before: str, language: str, text: str) -> None:
@@ -161,7 +151,7 @@ def test_the_tutorial_and_the_guide_to_tuning_work(
     for block in introduced_blocks(TUTORIAL):
         reader.follow(*block)
     assert reader.bookwise.json("keys", "list")["keys"][0]["origins"] == ["https://sundials.example"]
-    for line in lines(GUIDE["tuning"]):
+    for line in guide_lines(GUIDE["tuning"]):
         reader.bookwise(*split(line)[1][1:])
         assert "Error" not in reader.bookwise.err
     assert (folder / "report.html").exists()
@@ -169,7 +159,7 @@ def test_the_tutorial_and_the_guide_to_tuning_work(
 
 @pytest.mark.anyio
 async def test_the_site_of_the_tutorial_may_call_the_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    [line] = [line for line in lines(TUTORIAL) if line.endswith("bookwise serve")]
+    [line] = [line for line in guide_lines(TUTORIAL) if line.endswith("bookwise serve")]
     [(name, origin)] = split(line)[0].items()
     monkeypatch.setenv(name, origin)
     monkeypatch.setenv("BOOKWISE_EMBEDDER", "hashing")
@@ -193,9 +183,9 @@ def test_the_commands_of_a_guide_work(
     anyio.run(lambda: shelve(tmp_path / ".bookwise", tmp_path / "book"))
     copy_folder(ROOT / "examples/widget/docusaurus", tmp_path / "my-site", without="bookwise.toml")
     bookwise = CommandLine(capfd, tmp_path / ".bookwise")
-    for line in lines(GUIDE[name]):
+    for line in guide_lines(GUIDE[name]):
         _, words = split(line.partition(" && ")[0])
-        if words and words[0] == "bookwise" and parse_bookwise(words[1:]) not in NOT_RUN_COMMANDS:
+        if words and words[0] == "bookwise" and parse_bookwise(words[1:]) not in LONG_COMMANDS:
             assert bookwise(*words[1:]) == 0, bookwise.err or bookwise.out
 
 
@@ -237,7 +227,9 @@ async def test_the_settings_for_ollama_reach_a_model(
         768,
     )
     assert settings.answer_timeout_seconds == 300
-    [question, _] = [split(line)[1][2] for line in lines(GUIDE["local-models"]) if line.startswith("bookwise ask")]
+    [question, _] = [
+        split(line)[1][2] for line in guide_lines(GUIDE["local-models"]) if line.startswith("bookwise ask")
+    ]
     sentence = "The irrigation valve opens when the soil moisture stays below 30 percent for ten minutes. [1]"
     async with scripted(says(sentence)) as server:
         address = settings.openai_base_url.replace("localhost:11434", f"127.0.0.1:{server.port}")

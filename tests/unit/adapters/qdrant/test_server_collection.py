@@ -11,6 +11,7 @@ from bookwise.adapters.qdrant.schema import INTEGER_FIELDS, KEYWORD_FIELDS, RANG
 from bookwise.adapters.qdrant.server import ServerAddress, identities_on_server, open_server_index
 from bookwise.adapters.qdrant.server_collection import CollectionOptions
 from bookwise.domain.errors import Misconfigured
+from bookwise.domain.search import Filter
 from tests.support.qdrant_loopback import LoopbackServer, qdrant_loopback
 from tests.support.scripted_http import Request
 
@@ -47,12 +48,19 @@ async def test_a_collection_is_created_for_many_books(server: LoopbackServer) ->
     wanted = created.json
     assert wanted["vectors"] == {"dense": {"size": 2, "distance": "Cosine", "memory": "cold"}}
     assert wanted["sparse_vectors"] == {"words": {"modifier": "idf"}}
-    assert wanted["hnsw_config"] == {"m": 0, "payload_m": 16}
+    assert wanted["hnsw_config"] == {"m": 0, "payload_m": 32, "ef_construct": 200}
     assert (wanted["shard_number"], wanted["replication_factor"]) == (2, 3)
     indexes = {r.json["field_name"]: r.json["field_schema"] for r in sent(server, "PUT", f"{COLLECTION}/index")}
     assert indexes.keys() == FIELDS
     assert [field for field, schema in indexes.items() if schema.get("is_tenant")] == ["book_id"]
     assert [field for field, schema in indexes.items() if schema["enable_hnsw"]] == ["book_id"]
+
+
+async def test_a_search_goes_through_enough_of_the_graph_and_the_vectors_decide(server: LoopbackServer) -> None:
+    async with open_server_index(ServerAddress(url=server.url), OPTIONS) as index:
+        await index.nearest((1.0, 0.0), "", within=Filter(book_id="book"), limit=3)
+    ((searched,),) = (r.json["searches"] for r in sent(server, "POST", f"{COLLECTION}/points/query/batch"))
+    assert searched["params"] == {"hnsw_ef": 512, "quantization": {"rescore": True, "oversampling": 2.0}}
 
 
 @pytest.mark.parametrize(
