@@ -1,5 +1,7 @@
 """What /openapi.json promises, held against requests that are made up from it: valid ones and such as break it.
 
+Each bound of the document is tried on one of two services, which differ only in whether they ask for a key.
+
 /mcp speaks a protocol of its own and /operator only to commands of the same version; neither is in the document.
 """
 
@@ -7,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +29,7 @@ from tests.support.copies import copy_folder
 from tests.support.http_service import DELIBERATE
 from tests.support.small_book import BOOK, LESSONS, settings_for
 
-REQUESTS_MIN = 1_000  #: of each service
+REQUESTS_MIN = 900  #: of each service
 MADE_UP = 4  #: for each operation, valid and invalid each
 KEY = "Idempotency-Key"
 CHECKS: Any = [
@@ -167,7 +170,7 @@ def test_every_operation_keeps_the_promises_of_its_document(
     with described(tmp_path / "data", book, open_to_anyone=open_to_anyone) as service:
         known = service.known()
         for operation in service.operations:
-            for case in at_the_edges(service, operation):
+            for case in islice(at_the_edges(service, operation), open_to_anyone, None, 2):
                 service.check(case)
             for strategy in made_up(operation, known.get(operation.label, {})):
                 quietly(given(strategy)(service.check))()
