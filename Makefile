@@ -9,8 +9,8 @@ UV_VERSION := 0.13.7
 UV := .tools/uv-$(UV_VERSION)/bin/uv
 LOCK := $(UV) pip compile pyproject.toml --excludes lock-excludes.txt --generate-hashes --universal \
 	--no-annotate --no-header --no-emit-index-url --quiet
-# Four workers keep two cores busy: many tests wait for a process, a timeout or a kill.
-PYTEST := $(BIN)/pytest -n 4 --dist worksteal
+# Four workers keep two cores busy: many tests wait for a process, a timeout or a kill. Those of `make check` do not wait.
+PYTEST := $(BIN)/pytest --dist worksteal
 
 CACHES := tests/support/__pycache__
 
@@ -55,7 +55,7 @@ demo: setup ## Ingest the sample book, ask it and search it, in a throw-away dat
 	@BIN=$(BIN) sh examples/demo.sh
 
 check: setup lint ## Format, lint, types, layers, unit tests and contracts on local backends: before every commit
-	@$(PYTEST) -m "not slow" -k "not postgres" tests/unit tests/contracts tests/architecture
+	@$(PYTEST) -n 2 -m "not slow" -k "not postgres" tests/unit tests/contracts tests/architecture
 
 lint: setup
 	@$(MAKE) --no-print-directory -j 2 types style $(CACHES)
@@ -92,7 +92,7 @@ command -v $(1) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev
 endef
 
 test: setup lint browser pooler uvx ## Everything: every backend, real processes, real kills
-	@$(PYTEST)
+	@$(PYTEST) -n 4
 
 live: setup ## The index on a real Qdrant server: make live QDRANT_URL=http://localhost:6333 [QDRANT_API_KEY=...]
 	@test -n "$(QDRANT_URL)" || { echo "Name a Qdrant server: make live QDRANT_URL=http://localhost:6333"; exit 2; }

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import httpx2
 from pydantic import TypeAdapter
 
+from bookwise.adapters.tls import tls_context
 from bookwise.domain.errors import BookwiseError, InvalidInput, Unavailable
 from bookwise.domain.jobs import LessonOutcome
 from bookwise.operations.error_codes import error_with_code, job_error
@@ -87,7 +88,7 @@ class Operator:
 def open_operator(url: str, *, secret: str) -> Iterator[Operator]:
     """A client of the service at this address, closed at the end of the block."""
     headers = {"Authorization": f"Bearer {secret}", "Content-Type": "application/json"}
-    with httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT, trust_env=False) as client:
+    with httpx2.Client(base_url=url, headers=headers, timeout=TIMEOUT, trust_env=False, verify=tls_context()) as client:
         yield Operator(client)
 
 

@@ -7,6 +7,8 @@ import httpx2
 from openai import AsyncOpenAI
 from pydantic import SecretStr
 
+from bookwise.adapters.tls import tls_context
+
 CONNECT_SECONDS = 10.0
 LINE_BYTES = 2**22  #: one chunk of an answer
 ANSWER_BYTES = 2**25  #: a whole answer; its text is cut much earlier
@@ -26,6 +28,7 @@ def model_endpoint(key: SecretStr, url: str) -> AsyncOpenAI:
     # A cancelled handshake leaves its socket open; one that times out by itself does not.
     timeout = httpx2.Timeout(None, connect=CONNECT_SECONDS)
     http_client = httpx2.AsyncClient(
+        verify=tls_context(),
         follow_redirects=False,  # send the question and the book to the configured URL only
         headers={"Accept-Encoding": "identity"},  # a small body could decompress to a huge one
         cookies=no_cookies,

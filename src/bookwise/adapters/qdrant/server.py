@@ -25,6 +25,7 @@ from bookwise.adapters.qdrant.server_errors import NotCompleted
 from bookwise.adapters.qdrant.server_filter import to_filter
 from bookwise.adapters.qdrant.terms import TermEncoder, Terms
 from bookwise.adapters.qdrant.verify import count_sound
+from bookwise.adapters.tls import tls_context
 from bookwise.domain.books import Chunk, EmbeddedChunk, Vector
 from bookwise.domain.errors import IndexUnavailable
 from bookwise.domain.search import Candidate, Filter
@@ -34,8 +35,10 @@ SCROLL_PAGE = 256
 FACETS_FIRST = 10_000  #: revisions of a book that are asked for first; more only if there are as many
 SEARCHES_PER_CALL = 100
 OVERSAMPLING = 2.0
-SEARCH_BREADTH = 512  #: recall@10 at 400,000 chunks is .894 with 128, .966 with 512; 4.0 and 6.3 ms (docs/benchmarks.md)
+#: With 128, recall@10 at 400,000 chunks is .89 in 4.0 ms; with 512 it is .97 in 6.3 ms (docs/benchmarks.md).
+SEARCH_BREADTH = 512
 CONNECTIONS_MAX = 64
+CONNECT_SECONDS = 3.0  #: less than one attempt to read may take
 NO_CLIENT_TIMEOUT = 86_400  #: seconds; every call has its own deadline
 #: A server sends a compressed reply in small parts, and a part waits for the acknowledgement of the one before it: this
 #: cost 40 ms per question.
@@ -85,13 +88,25 @@ async def _connected(address: ServerAddress) -> AsyncIterator[tuple[AsyncQdrantC
         headers=PLAIN_REPLIES | ({"api-key": address.api_key} if address.api_key else {}),
         timeout=NO_CLIENT_TIMEOUT,
         check_compatibility=False,  # it only warns, and from another thread
-        limits=httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX),
+        transport=_Transport(),
     )
     try:
         yield client, ServerCalls(address.shown, address.timeouts)
     finally:
         with anyio.CancelScope(shield=True):
             await client.close()
+
+
+class _Transport(httpx.AsyncHTTPTransport):
+    """Connections whose handshake times out by itself: one that is cancelled leaves its socket open."""
+
+    def __init__(self) -> None:
+        limits = httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX)
+        super().__init__(verify=tls_context(), limits=limits)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        request.extensions["timeout"]["connect"] = CONNECT_SECONDS
+        return await super().handle_async_request(request)
 
 
 class ServerIndex:

@@ -4,6 +4,7 @@ import re
 import ssl
 from dataclasses import dataclass
 
+import httpx
 from qdrant_client.common.client_exceptions import QdrantException, ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ApiException, ResponseHandlingException, UnexpectedResponse
 
@@ -64,7 +65,7 @@ def _classify_exchange(source: Exception, server: str) -> ServerFailure | Bookwi
     """The connection failed, or a response has another form than the client expects."""
     if isinstance(source, ValueError):
         return _not_qdrant(server)
-    if tls := _tls_error(source):
+    if not isinstance(source, httpx.TimeoutException) and (tls := _tls_error(source)):
         return Misconfigured(
             f"The TLS connection to Qdrant at {server} failed: {tls.reason or type(tls).__name__}.",
             advice="Check that QDRANT_URL has the right scheme (http or https) and host name. "

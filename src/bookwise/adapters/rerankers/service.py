@@ -10,6 +10,7 @@ from pydantic import SecretStr
 
 from bookwise.adapters.embedders.service_settings import service_key, service_url
 from bookwise.adapters.rerankers.advice import ADVICE
+from bookwise.adapters.tls import tls_context
 from bookwise.domain.errors import RerankerUnavailable
 
 RESPONSE_BYTES_MAX = 2**20  #: far more than a score for each text
@@ -51,7 +52,9 @@ class ServiceReranker:
     async def _post(self, payload: dict[str, object]) -> bytes:
         if self._client is None:
             no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
-            self._client = httpx2.AsyncClient(timeout=None, headers=self._headers, cookies=no_cookies)
+            self._client = httpx2.AsyncClient(
+                timeout=None, headers=self._headers, cookies=no_cookies, verify=tls_context()
+            )
         body = bytearray()
         async with self._client.stream("POST", self._url, json=payload) as response:
             if response.status_code != 200:

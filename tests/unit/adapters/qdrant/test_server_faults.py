@@ -1,6 +1,6 @@
 """What the index on a server does when the server refuses, fails, hangs or is no Qdrant at all."""
 
-import gc
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -243,8 +243,26 @@ async def test_a_wrong_scheme_is_a_tls_failure(faulty: FaultyServer) -> None:
     with pytest.raises(Misconfigured, match="TLS connection to Qdrant"):
         async with open_server_index(address, OPTIONS):
             pass
-    await anyio.sleep(0.1)  # the client closes the socket of a failed handshake in a later turn of the loop
-    gc.collect()  # one that stays open fails this test, not the next
+
+
+async def test_a_handshake_that_never_ends_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bookwise.adapters.qdrant.server.CONNECT_SECONDS", 0.05)
+    closed: list[bytes] = []
+
+    async def listen_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        closed.append(await reader.read())  # returns when the other side closes
+        writer.close()
+
+    async with await asyncio.start_server(listen_only, "127.0.0.1", 0) as listening:
+        url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        address = ServerAddress(url=url, timeouts=ServerTimeouts(sleep=StoppedTime().sleep))
+        with pytest.raises(IndexUnavailable):
+            async with open_server_index(address, OPTIONS):
+                pass
+        with anyio.fail_after(10):
+            while len(closed) < ATTEMPTS:  # noqa: ASYNC110 - the server sends no event
+                await anyio.sleep(0.01)
+    assert all(closed), "each has begun a handshake"
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:
