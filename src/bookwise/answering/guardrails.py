@@ -54,7 +54,7 @@ def injection(text: str) -> str | None:
     return None if is_question else "injection"
 
 
-LEAK_WORDS = 12  #: consecutive words of the instructions from which an answer counts as a leak
+LEAK_WORDS = 12  #: consecutive words of the instructions from which an answer counts as a leak; chosen, not fitted
 
 
 def leak(answer: str) -> str | None:

@@ -13,7 +13,7 @@ from bookwise.retrieval.fuse import Ranked
 logger = logging.getLogger(__name__)
 
 RERANK_CANDIDATES = 20  #: hits that a reranker compares, if the caller does not ask for more
-RERANK_SECONDS = 5.0
+RERANK_SECONDS = 5.0  #: then the order of the search stays; chosen, not fitted
 
 Match = tuple[Ranked, Chunk]
 

@@ -26,7 +26,7 @@ from bookwise.ports import AnswerTask, Written
 ALONE = Budget(words=190, whole=250)
 FIRST = Budget(words=110, whole=170)
 SECOND = Budget(words=100, whole=130)
-SECOND_WITHIN = 0.25  #: a second section within this score of the first is shown too
+SECOND_WITHIN = 0.25  #: a second section within this score of the first is shown too; chosen, not fitted
 LEFT_OUT = "…"
 
 

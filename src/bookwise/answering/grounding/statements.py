@@ -11,7 +11,7 @@ from bookwise.text.words import NEGATIONS, WORD, content_words, stem, strip_acce
 
 NOT = "¬"  #: any negation in a sequence
 UNIT = "°"  #: before the size of a unit in a sequence
-_ENOUGH = 3  #: content words of a clause that show what it is about
+_ENOUGH = 3  #: content words of a clause that show what it is about; chosen, not fitted
 
 _NEGATIONS = frozenset([*NEGATIONS, "nothing", "nobody", "hardly", "barely"])
 _SHORTENED = {"ca": "can", "wo": "will", "sha": "shall"}  # can't, won't, shan't
