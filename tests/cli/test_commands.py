@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bookwise.cli.main import COMMANDS, run_with
+from bookwise.cli.main import COMMANDS, program, run_with
 from tests.support.apps import write_book
 from tests.support.command_line import CommandLine
 from tests.support.small_books import MODULES
@@ -329,6 +329,11 @@ def test_the_list_of_commands_describes_each_in_a_whole_sentence(
 def test_the_version_is_shown(bookwise: CommandLine) -> None:
     assert bookwise("--version") == 0
     assert "bookwise 0" in bookwise.out
+
+
+def test_the_version_needs_no_command() -> None:
+    assert program(["--version"]).registered_commands == []
+    assert len(program([]).registered_commands) > 15
 
 
 def test_the_data_folder_can_come_from_the_environment(
