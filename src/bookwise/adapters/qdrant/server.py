@@ -88,7 +88,9 @@ async def _connected(address: ServerAddress) -> AsyncIterator[tuple[AsyncQdrantC
         headers=PLAIN_REPLIES | ({"api-key": address.api_key} if address.api_key else {}),
         timeout=NO_CLIENT_TIMEOUT,
         check_compatibility=False,  # it only warns, and from another thread
-        transport=_Transport(),
+        limits=httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX),
+        verify=tls_context(),
+        event_hooks={"request": [_limit_handshake]},
     )
     try:
         yield client, ServerCalls(address.shown, address.timeouts)
@@ -97,16 +99,9 @@ async def _connected(address: ServerAddress) -> AsyncIterator[tuple[AsyncQdrantC
             await client.close()
 
 
-class _Transport(httpx.AsyncHTTPTransport):
-    """Connections whose handshake times out by itself: one that is cancelled leaves its socket open."""
-
-    def __init__(self) -> None:
-        limits = httpx.Limits(max_connections=CONNECTIONS_MAX, max_keepalive_connections=CONNECTIONS_MAX)
-        super().__init__(verify=tls_context(), limits=limits)
-
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        request.extensions["timeout"]["connect"] = CONNECT_SECONDS
-        return await super().handle_async_request(request)
+async def _limit_handshake(request: httpx.Request) -> None:
+    """A handshake that times out by itself closes its socket; one that is cancelled leaves it open."""
+    request.extensions["timeout"]["connect"] = CONNECT_SECONDS
 
 
 class ServerIndex:
