@@ -2,7 +2,6 @@
 
 import json
 import os
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -16,12 +15,12 @@ from mcp.client.streamable_http import streamable_http_client
 from bookwise.wiring import open_app
 from tests.support.apps import ingested, write_book
 from tests.support.copies import copy_folder
+from tests.support.program import PROGRAM
 from tests.support.served import Served, served
 from tests.support.small_book import BOOK, settings_for
 
 pytestmark = pytest.mark.anyio
 
-PROGRAM = Path(sys.executable).parent / "bookwise"
 SENSOR = "What is a moisture sensor?"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 ACCEPT = {"Accept": "application/json, text/event-stream"}
@@ -197,7 +196,7 @@ async def test_the_program_serves_the_same_tools_on_stdio_and_leaves_the_folder_
     tmp_path: Path, small_book: Path
 ) -> None:
     data = copy_folder(small_book, tmp_path / "data")
-    program = StdioServerParameters(command=str(PROGRAM), args=["--data-dir", str(data), "mcp"], env=dict(os.environ))
+    program = StdioServerParameters(command=PROGRAM, args=["--data-dir", str(data), "mcp"], env=dict(os.environ))
     async with Client(program) as client:
         assert {tool.name for tool in (await client.list_tools()).tools} == {"search", "fetch", "ask"}
         found = await told(client, "search", query=SENSOR)

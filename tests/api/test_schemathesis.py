@@ -29,7 +29,7 @@ from tests.support.copies import copy_folder
 from tests.support.http_service import DELIBERATE
 from tests.support.small_book import BOOK, LESSONS, settings_for
 
-REQUESTS_MIN = 900  #: of each service
+REQUESTS_MIN = 1_000  #: of each service
 MADE_UP = 4  #: for each operation, valid and invalid each
 KEY = "Idempotency-Key"
 CHECKS: Any = [

@@ -86,7 +86,7 @@ def data(tmp_path: Path, small_book: Path) -> Path:
 
 async def test_a_stream_over_the_wire_is_whole_and_ends_once(data: Path) -> None:
     async with serving(data) as served:
-        assert "on this machine only" in served.said
+        assert "on this machine only" in served.log
         async with asking(served) as connection:
             head, events = transcript(await read(connection))
     assert head.startswith("http/1.1 200")
@@ -236,7 +236,7 @@ async def test_with_a_key_it_listens_to_the_world_and_asks_for_it(data: Path) ->
     async with open_app(settings_for(data)) as app:
         _, secret = await app.keys.create("a key", "reader")
     async with serving(data, "--host", "0.0.0.0") as served:
-        assert "on this machine only" not in served.said
+        assert "on this machine only" not in served.log
         async with httpx2.AsyncClient(base_url=f"http://127.0.0.1:{served.port}") as client:
             assert (await client.get("/books")).status_code == 401
             assert (await client.get("/books", headers={"Authorization": f"Bearer {secret}"})).status_code == 200
@@ -248,7 +248,7 @@ async def test_a_service_that_had_a_key_stays_closed_when_the_last_one_is_revoke
         key, secret = await app.keys.create("a key", "admin")
         await app.keys.revoke(key.id)
     async with serving(data) as served, httpx2.AsyncClient(base_url=served.url) as client:
-        assert "on this machine only" not in served.said
+        assert "on this machine only" not in served.log
         for headers in ({}, {"Authorization": f"Bearer {secret}"}):
             assert (await client.get("/books", headers=headers)).status_code == 401
 

@@ -16,12 +16,12 @@ from bookwise.cli.terminal_writer import blocks
 from bookwise.schemas.ask import AgentResponse
 from tests.support.builders import chunks
 from tests.support.command_line import CommandLine
+from tests.support.program import PROGRAM
 from tests.support.scripted_http import scripted
 from tests.support.scripted_model import chunk, refuses, says, stream
 from tests.support.small_books import ASKS_NEAR, ASKS_NOTHING, ASKS_TOPIC, LESSONS, MODULES, TOPIC, shelve
 from tests.support.terminals import on_terminal
 
-PROGRAM = Path(sys.executable).parent / "bookwise"
 URL = "https://example.com/docs/topics"
 
 

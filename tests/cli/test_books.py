@@ -120,7 +120,7 @@ def test_on_a_terminal_a_removal_asks_first(bookwise: CommandLine, book: Path) -
     bookwise("ingest", str(book))
     env = {"BOOKWISE_DATA_DIR": str(bookwise.data), "BOOKWISE_EMBEDDER": "hashing"}
     for reply, code, left in (("n", 1, 1), ("y", 0, 0)):
-        with on_terminal(Path(PROGRAM), "books", "remove", "robots", env=env) as terminal:
+        with on_terminal(PROGRAM, "books", "remove", "robots", env=env) as terminal:
             terminal.await_text("Remove Robots (robots) with 2 lessons?")
             terminal.type(f"{reply}\n")
             assert terminal.exit_code() == code

@@ -20,12 +20,11 @@ from bookwise.cli.chat_history import InMemoryHistory, StoredHistory
 from bookwise.domain.answers import Question
 from bookwise.wiring import open_answers, open_app
 from tests.support.command_line import CommandLine
+from tests.support.program import PROGRAM
 from tests.support.scripted_http import Reply, Server, answering
 from tests.support.scripted_model import chunk, dripping, says
 from tests.support.small_books import ASKS_NEAR, ASKS_NOTHING, ASKS_SERVICE, ASKS_TOPIC, SERVICE, TOPIC, shelve
 from tests.support.terminals import CTRL_C, CTRL_D, UP, OnTerminal, on_terminal
-
-PROGRAM = Path(sys.executable).parent / "bookwise"
 
 
 class Pipe:

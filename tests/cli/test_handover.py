@@ -223,7 +223,7 @@ async def test_the_bar_moves_while_the_service_works(tmp_path: Path) -> None:
 
     def watched() -> str:
         env = {"BOOKWISE_DATA_DIR": str(data), "BOOKWISE_EMBEDDER": "hashing"}
-        with on_terminal(Path(PROGRAM), "ingest", str(book), "--book", "robots", env=env) as terminal:
+        with on_terminal(PROGRAM, "ingest", str(book), "--book", "robots", env=env) as terminal:
             terminal.await_text("Reading the book", 60)
             assert terminal.exit_code(120) == 0
             return terminal.shown

@@ -17,10 +17,10 @@ import anyio
 import pytest
 
 from tests.support.apps import hashing_app, write_book
+from tests.support.program import PROGRAM
 
 pytestmark = pytest.mark.slow
 
-PROGRAM = Path(sys.executable).parent / "bookwise"
 LESSONS = {
     f"lesson-{n}.md": f"# Lesson {n}\n\nThis lesson speaks of gear number {n} and its teeth.\n" for n in range(30)
 }

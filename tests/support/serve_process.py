@@ -13,11 +13,10 @@ from tests.support.program import RunningProgram, environment, running_program
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """The running program, and what it said."""
+    """The running program and its address."""
 
     process: RunningProgram
     url: str
-    said: str  #: on stderr, before the first request
 
     @property
     def log(self) -> str:
@@ -34,8 +33,7 @@ async def serving(data: Path, *options: str, **more: str) -> AsyncIterator[Serve
     """The program until it is stopped, at the latest when the block ends."""
     arguments, env = ("serve", "--port", "0", *options), environment(data, **more)
     with running_program(*arguments, folder=data.parent, env=env) as process:
-        url = await listening(process)
-        yield Served(process=process, url=url, said=process.err())
+        yield Served(process=process, url=await listening(process))
 
 
 async def listening(process: RunningProgram) -> str:

@@ -12,7 +12,6 @@ import termios
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
 ROWS, COLUMNS = 40, 100
@@ -63,12 +62,12 @@ class OnTerminal:
 
 
 @contextmanager
-def on_terminal(program: Path, *arguments: str, env: Mapping[str, str]) -> Iterator[OnTerminal]:
+def on_terminal(program: str, *arguments: str, env: Mapping[str, str]) -> Iterator[OnTerminal]:
     """Runs a program on a terminal of its own; leaving kills what is left of it."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     child = subprocess.Popen(
-        [sys.executable, "-c", _LAUNCH, str(program), *arguments],
+        [sys.executable, "-c", _LAUNCH, program, *arguments],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

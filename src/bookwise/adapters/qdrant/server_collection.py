@@ -23,7 +23,7 @@ VERSION_MIN = (1, 19)
 IDENTITY = "id"  #: in the metadata of a collection
 EMBEDDER = "embedder"
 #: The search graph of one book. With 16, 100 and the server's own breadth of search, recall@10 at 400,000 chunks is
-#: .73; with these and the breadth in server.py it is .96, for one minute more of indexing (docs/benchmarks.md).
+#: .74; with these and the breadth in server.py it is .96, for one minute more of indexing (docs/benchmarks.md).
 LINKS_PER_CHUNK = 32
 BUILD_BREADTH = 200
 
