@@ -18,7 +18,7 @@ from pydantic import SecretStr
 
 from bookwise.adapters.backoff import backoff
 from bookwise.adapters.embedders.service_vectors import VectorSource, unit_vectors
-from bookwise.adapters.tls import tls_context
+from bookwise.adapters.tls import CONNECT_SECONDS, tls_context
 from bookwise.domain.books import Vector
 from bookwise.domain.errors import BookwiseError, EmbedderUnavailable, Misconfigured
 
@@ -173,7 +173,12 @@ class EmbeddingService:
             # Each attempt has one total timeout. A timeout between bytes would let a slow response continue forever.
             no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
             headers = {"User-Agent": "bookwise"}
-            self._client = httpx2.AsyncClient(timeout=None, headers=headers, cookies=no_cookies, verify=tls_context())
+            self._client = httpx2.AsyncClient(
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+                headers=headers,
+                cookies=no_cookies,
+                verify=tls_context(),
+            )
         return self._client
 
     def _retry_error(self, failure: EmbeddingFailure, attempts: int) -> EmbedderUnavailable:

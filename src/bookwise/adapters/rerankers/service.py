@@ -10,7 +10,7 @@ from pydantic import SecretStr
 
 from bookwise.adapters.embedders.service_settings import service_key, service_url
 from bookwise.adapters.rerankers.advice import ADVICE
-from bookwise.adapters.tls import tls_context
+from bookwise.adapters.tls import CONNECT_SECONDS, tls_context
 from bookwise.domain.errors import RerankerUnavailable
 
 RESPONSE_BYTES_MAX = 2**20  #: far more than a score for each text
@@ -53,7 +53,10 @@ class ServiceReranker:
         if self._client is None:
             no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=[]))
             self._client = httpx2.AsyncClient(
-                timeout=None, headers=self._headers, cookies=no_cookies, verify=tls_context()
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+                headers=self._headers,
+                cookies=no_cookies,
+                verify=tls_context(),
             )
         body = bytearray()
         async with self._client.stream("POST", self._url, json=payload) as response:
