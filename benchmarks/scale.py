@@ -209,7 +209,7 @@ async def measure(place: Place, material: Material) -> dict[str, float]:
             started = time.perf_counter()
             hits = await index.nearest(tuple(vector), text, within=Filter(book_id="book-0"), limit=CANDIDATES_MIN)
             best = sorted(hits, key=lambda hit: -hit.cosine)[:TOP]
-            await index.read([hit.ref for hit in best[:5]])
+            await index.read("book-0", [hit.ref for hit in best[:5]])
             times.append((time.perf_counter() - started) * 1e3)
             found.append([hit.cosine for hit in best])
         cpu_searched, used = time.process_time() - cpu_started, memory_mib() - before
@@ -319,7 +319,7 @@ def guide(measured: Sequence[Figures], material: Material) -> None:
     print(f"\nA question is embedded in {material.embedding_ms:.1f} ms ({material.embedding_cpu_ms:.1f} ms CPU).\n")
     print(f"{'books':>5} {'chunks':>8}  {'questions/s per core':>20}  run")
     for figures in measured:
-        is_small = figures.chunks <= EMBEDDED_CHUNKS_MAX
+        is_small = figures.chunks / figures.books <= EMBEDDED_CHUNKS_MAX
         run = (
             "Qdrant server" if figures.engine == "server" else "data folder" if is_small else "move to a Qdrant server"
         )

@@ -49,7 +49,7 @@ def test_no_index_is_created(arguments: list[str], command_line: CommandLine) ->
 
 
 def damage(data: Path) -> None:
-    paths = list(data.glob("index/*/segments/*/segment.json"))
+    paths = list(data.glob("index/*/books/*/segments/*/segment.json"))
     assert paths
     for path in paths:
         path.write_text("{}")

@@ -70,6 +70,18 @@ async def test_readers_see_what_was_activated(catalog: Catalog) -> None:
     assert await catalog.records("robots") == [record("arrays"), record("loops")]
 
 
+async def test_the_book_of_a_chunk_is_found_among_the_live_lessons(catalog: Catalog) -> None:
+    await catalog.register(ROBOTS)
+    loops = replace(record("loops"), chunk_ids=("loops-1", "loops-2"))
+    await catalog.activate([loops, replace(record("odd"), chunk_ids=('100%_"\\',))])
+    assert await catalog.books_with_chunk("loops-2") == ["robots"]
+    assert await catalog.books_with_chunk('100%_"\\') == ["robots"]
+    for absent in ("loops", "loops-_", "%", ""):
+        assert await catalog.books_with_chunk(absent) == []
+    await catalog.withdraw("robots", [loops.source_file])
+    assert await catalog.books_with_chunk("loops-2") == []
+
+
 async def test_a_record_comes_back_exactly_with_its_time_in_utc(catalog: Catalog) -> None:
     await catalog.register(ROBOTS)
     local = NOON.astimezone(timezone(timedelta(hours=-11)))

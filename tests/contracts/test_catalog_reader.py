@@ -65,6 +65,17 @@ async def test_what_is_live_is_what_was_activated_in_this_index(
     assert (await elsewhere.live("book")).revisions == frozenset()
 
 
+async def test_the_book_of_a_chunk_is_found_in_this_index_only(
+    reader: CatalogReader, catalog: Catalog, tmp_path: Path
+) -> None:
+    (chunk,) = chunks("loops", "r1", "A loop repeats its body.")
+    await catalog.register(ROBOTS)
+    await catalog.activate([record("loops", "r1", (chunk,))])
+    assert await reader.books_with_chunk(chunk.id) == ["book"]
+    assert await reader.books_with_chunk(chunk.id[:-1]) == []
+    assert await SqliteCatalogReader(tmp_path / "bookwise.db", index_id="lost").books_with_chunk(chunk.id) == []
+
+
 async def test_the_sqlite_reader_is_not_used_for_absent_or_damaged_files(tmp_path: Path, catalog: Catalog) -> None:
     assert SqliteCatalogReader(tmp_path / "bookwise.db", index_id="i").is_current
     assert not SqliteCatalogReader(tmp_path / "absent.db", index_id="i").is_current

@@ -50,7 +50,7 @@ async def index(reopen: Open) -> LessonIndex:
 async def texts(index: LessonIndex, vector: tuple[float, float], words: str = "zzz", **within: object) -> list[str]:
     hits = await index.nearest(vector, words, within=Filter(book_id="book", **within), limit=10)  # type: ignore[arg-type]
     ranked = sorted(hits, key=lambda c: -c.cosine)
-    return [c.text.splitlines()[-1] for c in await index.read([c.ref for c in ranked]) if c]
+    return [c.text.splitlines()[-1] for c in await index.read("book", [c.ref for c in ranked]) if c]
 
 
 async def test_what_is_staged_is_found_by_meaning_nearest_first(index: LessonIndex) -> None:
@@ -63,7 +63,7 @@ async def test_what_is_staged_is_found_by_its_words(index: LessonIndex) -> None:
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, EAST))
     hits = await index.nearest(EAST, "which answers a request?", within=Filter(book_id="book"), limit=10)
     best = max(hits, key=lambda c: c.lexical)
-    (chunk,) = await index.read([best.ref])
+    (chunk,) = await index.read("book", [best.ref])
     assert chunk is not None
     assert OTHER in chunk.text
     assert 0 < best.lexical <= 1
@@ -215,7 +215,6 @@ async def test_a_chunk_comes_back_as_it_was(index: LessonIndex) -> None:
     audience = Audience(hardware_tier=3, proficiency_level="C1", layer="L4")
     (chunk,) = chunks("loops", "r1", TEXT, audience=audience)
     await index.stage(embedded((chunk,), EAST))
-    assert await index.chunk(None, chunk.id) == [_stored(chunk)]
     assert await index.chunk("book", chunk.id) == [_stored(chunk)]
 
 
@@ -223,7 +222,21 @@ async def test_reading_what_was_removed_gives_nothing(index: LessonIndex) -> Non
     await index.stage(embedded(chunks("loops", "r1", TEXT, OTHER), EAST, NORTH))
     refs = [c.ref for c in await index.nearest(EAST, "zzz", within=Filter(book_id="book"), limit=5)]
     await index.remove("book", ["r1"])
-    assert await index.read(refs) == [None, None]
+    assert await index.read("book", refs) == [None, None]
+
+
+async def test_a_reference_is_read_from_its_own_book_only(index: LessonIndex) -> None:
+    await index.stage(embedded(chunks("loops", "r1", TEXT), EAST))
+    await index.stage(embedded(chunks("nodes", "r1", OTHER, book_id="other"), EAST))
+    (hit,) = await index.nearest(EAST, "zzz", within=Filter(book_id="book"), limit=5)
+    assert await index.read("other", [hit.ref]) == [None]
+    assert await index.read("absent", [hit.ref]) == [None]
+
+
+async def test_a_check_of_a_working_index_finds_nothing(index: LessonIndex) -> None:
+    await index.check()
+    await index.stage(embedded(chunks("loops", "r1", TEXT), EAST))
+    await index.check()
 
 
 async def test_filters_admit_only_what_they_name(index: LessonIndex) -> None:

@@ -41,7 +41,7 @@ def settings(data: Path) -> Settings:
 
 
 def file_of(data: Path, pattern: str) -> Path:
-    return sorted(data.glob(f"index/*/segments/*/{pattern}"))[0]
+    return sorted(data.glob(f"index/*/books/*/segments/*/{pattern}"))[0]
 
 
 def change_byte(path: Path, offset: int = 0) -> None:

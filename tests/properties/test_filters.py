@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bookwise.adapters.qdrant.embedded import EmbeddedIndex
-from bookwise.adapters.qdrant.shard import open_shard
+from bookwise.adapters.qdrant.folder import open_folder
 from bookwise.domain.books import LAYERS, PROFICIENCY_LEVELS, Audience, Chunk, LessonPosition
 from bookwise.domain.search import Filter
 from tests.support.builders import chunks_of, embedded, lesson, lesson_file, section
@@ -41,7 +41,7 @@ LESSON_IDS = [chunk.lesson_id for chunk in LIBRARY]
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedIndex]:
-    opened = EmbeddedIndex(open_shard(tmp_path_factory.mktemp("filters") / "index", 2))
+    opened = EmbeddedIndex(open_folder(tmp_path_factory.mktemp("filters") / "index", 2))
     anyio.run(opened.stage, embedded(tuple(LIBRARY), *[(1.0, 0.0)] * len(LIBRARY)))
     yield opened
     anyio.run(opened.close)
@@ -88,6 +88,6 @@ def filters(draw: st.DrawFn) -> Filter:
 def test_a_filtered_search_finds_all_and_only_what_the_filter_admits(index: EmbeddedIndex, within: Filter) -> None:
     async def ids() -> set[str]:
         found = await index.nearest((1.0, 0.0), "robots", within=within, limit=len(LIBRARY))
-        return {chunk.id for chunk in await index.read([c.ref for c in found]) if chunk}
+        return {chunk.id for chunk in await index.read(within.book_id, [c.ref for c in found]) if chunk}
 
     assert anyio.run(ids) == {chunk.id for chunk in LIBRARY if admits(within, chunk)}

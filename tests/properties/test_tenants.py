@@ -75,7 +75,7 @@ class Library:
         expected = {r: made for (book, r), made in self.stored.items() if book == book_id}
         everything = {(c.id, c.revision) for made in expected.values() for c in made}
         hits = await index.nearest(EAST, " ".join(WORDS), within=Filter(book_id=book_id), limit=100)
-        read = await index.read([hit.ref for hit in hits])
+        read = await index.read(book_id, [hit.ref for hit in hits])
         exported = [e.chunk for e in await index.export(book_id, REVISIONS)]
         lesson_id = chunks("lesson", "r1", TEXTS[0], book_id=book_id)[0].lesson_id
         for found in (read, exported, await index.lesson(book_id, lesson_id)):

@@ -8,7 +8,7 @@ from typing import NoReturn
 from bookwise.adapters.embedders.hashing import HashingEmbedder
 from bookwise.adapters.embedders.minilm import MiniLM
 from bookwise.adapters.qdrant.embedded import EmbeddedIndex
-from bookwise.adapters.qdrant.shard import open_shard
+from bookwise.adapters.qdrant.folder import open_folder
 from bookwise.domain.books import EmbeddedChunk
 from bookwise.ports import LessonIndex
 from bookwise.settings import Settings
@@ -43,4 +43,4 @@ def _opened_index(book: Path, embedder: str) -> LessonIndex:
     """Open until the process ends. It has a copy too: the engine changes the files that it opens."""
     copy = copy_folder(book, book.with_name(f"{book.name}-shared"))
     facts = FACTS[embedder]
-    return SharedIndex(open_shard(index_folder(Settings(data_dir=copy), facts.fingerprint), facts.size))
+    return SharedIndex(open_folder(index_folder(Settings(data_dir=copy), facts.fingerprint), facts.size))

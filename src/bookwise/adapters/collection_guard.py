@@ -41,6 +41,9 @@ class GuardedCatalogReader:
     async def book(self, book_id: str) -> Book:
         return await self._catalog.book(book_id)
 
+    async def books_with_chunk(self, chunk_id: str) -> list[str]:
+        return await self._catalog.books_with_chunk(chunk_id)
+
     async def live(self, book_id: str) -> Live:
         live = await self._catalog.live(book_id)
         if not live.revisions:

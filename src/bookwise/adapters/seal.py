@@ -13,7 +13,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import NamedTuple
 
-from bookwise.adapters.qdrant.collections import IDENTITY_FILE
+from bookwise.adapters.qdrant.collections import BOOK_FILE, BOOKS_FOLDER, IDENTITY_FILE
 from bookwise.adapters.sparse_files import data_blocks
 
 SEAL_FILE = "seal.json"
@@ -104,10 +104,11 @@ def _read(folder: Path) -> Seal:
 
 
 def _is_deleted(folder: Path, name: str) -> bool:
-    """Whether the whole index of this file is gone, as after a move to a server. A book without an index is noticed
-    elsewhere."""
+    """Whether the whole index or the whole book of this file is gone, as after a move to a server. A book without its
+    chunks is noticed elsewhere."""
     parts = name.split("/")
-    return parts[0] == INDEX_FOLDER and not os.path.exists(f"{folder}/{INDEX_FOLDER}/{parts[1]}")
+    whole = 4 if BOOKS_FOLDER in parts[2:3] else 2
+    return parts[0] == INDEX_FOLDER and not os.path.exists("/".join([str(folder), *parts[:whole]]))
 
 
 class _SealedUnit(NamedTuple):
@@ -119,16 +120,17 @@ class _SealedUnit(NamedTuple):
 
 
 def _units(folder: Path) -> Iterator[_SealedUnit]:
-    """The database, and each index."""
+    """The database, the identity of each index, and each of its books."""
     database = folder / DATABASE_FILE
     log = folder / f"{DATABASE_FILE}-wal"
     if database.is_file() and not (log.is_file() and log.stat().st_size):  # another process still reads it
         yield _SealedUnit(DATABASE_FILE, [DATABASE_FILE])
     for identity in sorted((folder / INDEX_FOLDER).glob(f"*/{IDENTITY_FILE}")):
-        files = sorted(
-            name for name in _names_below(identity.parent, folder) if name.rpartition("/")[2] not in REWRITTEN
-        )
-        yield _SealedUnit(identity.relative_to(folder).as_posix(), files)
+        name = identity.relative_to(folder).as_posix()
+        yield _SealedUnit(name, [name])
+    for book in sorted((folder / INDEX_FOLDER).glob(f"*/{BOOKS_FOLDER}/*/{BOOK_FILE}")):
+        files = sorted(name for name in _names_below(book.parent, folder) if name.rpartition("/")[2] not in REWRITTEN)
+        yield _SealedUnit(book.relative_to(folder).as_posix(), files)
 
 
 def _names_below(start: Path, folder: Path) -> Iterator[str]:

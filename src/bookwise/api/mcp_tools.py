@@ -36,7 +36,6 @@ from bookwise.domain.errors import (
     EmbedderMismatch,
     IndexUnavailable,
     InvalidInput,
-    NotFound,
 )
 from bookwise.domain.search import Filter, Hit, SearchQuery
 from bookwise.retrieval.read import context
@@ -134,16 +133,8 @@ class BookTools:
         }
 
     async def _chunk(self, chunk_id: str) -> Chunk:
-        index, missing = self.kit.search.index, None
-        for book_id in self.caller.books or (None,):
-            try:
-                neighbourhood = await context(book_id, chunk_id, before=0, after=0, index=index, catalog=self.catalog)
-            except NotFound as error:
-                missing = error
-            else:
-                return neighbourhood.chunk
-        assert missing is not None
-        raise missing
+        index = self.kit.search.index
+        return (await context(None, chunk_id, before=0, after=0, index=index, catalog=self.catalog)).chunk
 
     async def ask(self, arguments: AskArguments) -> dict[str, Any]:
         """An answer with its citations, or a refusal with the closest passages."""

@@ -168,5 +168,8 @@ class _RescaledCatalogReader:
     async def book(self, book_id: str) -> Book:
         return replace(await self._catalog.book(book_id), calibration=self._calibration)
 
+    async def books_with_chunk(self, chunk_id: str) -> list[str]:
+        return await self._catalog.books_with_chunk(chunk_id)
+
     async def live(self, book_id: str) -> Live:
         return await self._catalog.live(book_id)

@@ -1,6 +1,6 @@
 """Compare the files, catalog and index of each book, and repair the differences."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,6 +10,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from bookwise.adapters.data_folder import lock_data_folder
+from bookwise.adapters.qdrant.collections import BOOKS_FOLDER
+from bookwise.adapters.qdrant.embedded import open_index
 from bookwise.adapters.seal import accept_files, changed_files
 from bookwise.domain.books import Book
 from bookwise.domain.errors import (
@@ -27,13 +29,13 @@ from bookwise.ingestion.plan import changes
 from bookwise.ingestion.step_store import StepStore
 from bookwise.operations.shared_ingest import SharedIngest, work_on_job
 from bookwise.settings import Settings
-from bookwise.wiring import INDEX_FOLDER, App, database_url, index_folder, open_configured_index, open_embedder
+from bookwise.wiring import INDEX_FOLDER, App, database_url, index_folder, open_embedder
 from bookwise.wiring.catalog_stores import open_catalog_stores
 
 DAMAGED_FOLDER = "damaged"
 EMBEDDED_CHUNKS_MAX = 100_000
-"""Up to this number, an index in the data folder takes less time for a search than the embedding of its question
-(docs/operating.md, "Sizing"; measured by benchmarks/scale.py)."""
+"""A book of this size in the data folder takes twice as long for a search as for the embedding of the question, and
+1 s to open (docs/operating.md, "Sizing"; measured by benchmarks/scale.py)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,42 +98,54 @@ class FileCheck:
 
 
 async def check_files(settings: Settings, *, repair: bool) -> FileCheck:
-    """Compares the files with what Bookwise last wrote, and opens the index. Call it before the folder is opened.
+    """Compares the files with what Bookwise last wrote, and opens every book. Call it before the folder is opened.
 
-    The repair moves an index that cannot be opened, or whose files were changed, out of the way: the books are then
-    ingested again. It keeps an index that can be opened if the source of a book is gone. Changes of the database
-    are accepted: only a backup could undo them. Raises `DataFolderBusy`.
+    The repair moves a book that cannot be opened, or whose files were changed, out of the way: it is then ingested
+    again. It keeps what can be opened if the source of a book is gone. Changes of the database are accepted: only a
+    backup could undo them. Raises `DataFolderBusy`.
     """
     if not settings.needs_data_folder or not settings.data_dir.is_dir():
         return FileCheck()
     with lock_data_folder(settings.data_dir, writes=False):
         changed = changed_files(settings.data_dir)
         problems = [f"{name}: changed by something else since Bookwise wrote it" for name in changed]
-        in_index = any(name.startswith(f"{INDEX_FOLDER}/") for name in changed)
+        in_index = {_part_of_index(name, settings) for name in changed if name.startswith(f"{INDEX_FOLDER}/")}
         damage = await _index_damage(settings)
-        if damage:
-            problems.append(damage)
-        moved = ""
-        if repair and (damage or (in_index and await _has_all_sources(settings))):
-            moved = await _move_index(settings)
-        if repair and changed and (moved or not in_index):
+        problems += damage.values()
+        lost = set(damage)
+        if in_index and await _has_all_sources(settings):
+            lost |= in_index
+        moved = [_move_away(folder, settings) for folder in _outermost(lost)] if repair else []
+        if repair and changed and in_index <= lost:
             accept_files(settings.data_dir)
-    return FileCheck(problems=tuple(problems), moved=(moved,) if moved else ())
+    return FileCheck(problems=tuple(problems), moved=tuple(moved))
 
 
-async def _index_damage(settings: Settings) -> str:
-    """Why the index in the data folder cannot be opened, or empty."""
+def _part_of_index(name: str, settings: Settings) -> Path:
+    """The folder of the book that a file belongs to, or of the whole index."""
+    parts = name.split("/")
+    return settings.data_dir.joinpath(*parts[: 4 if BOOKS_FOLDER in parts[2:3] else 2])
+
+
+def _outermost(folders: Iterable[Path]) -> list[Path]:
+    """Without the folders inside another one."""
+    return sorted(folder for folder in folders if not any(other in folder.parents for other in folders))
+
+
+async def _index_damage(settings: Settings) -> dict[Path, str]:
+    """Why the index in the data folder or books in it cannot be opened, by folder."""
     if settings.qdrant_url is not None:
-        return ""
+        return {}
     async with AsyncExitStack() as stack:
         embedder = await stack.enter_async_context(open_embedder(settings))
-        if not index_folder(settings, embedder.facts.fingerprint).exists():
-            return ""
+        folder = index_folder(settings, embedder.facts.fingerprint)
+        if not folder.exists():
+            return {}
         try:
-            await stack.enter_async_context(open_configured_index(settings, embedder))
+            index = await stack.enter_async_context(open_index(folder, size=embedder.facts.size))
+            return await index.damaged_books()
         except DamagedData as error:
-            return error.message
-    return ""
+            return {folder: error.message}
 
 
 async def _has_all_sources(settings: Settings) -> bool:
@@ -145,25 +159,22 @@ def _has_source(book: Book) -> bool:
     return Path(book.source).is_dir()
 
 
-async def _move_index(settings: Settings) -> str:
-    async with open_embedder(settings) as embedder:
-        folder = index_folder(settings, embedder.facts.fingerprint)
+def _move_away(folder: Path, settings: Settings) -> str:
     target = settings.data_dir / DAMAGED_FOLDER / f"{folder.name}-{datetime.now(UTC):%Y%m%dT%H%M%S%f}"
     target.parent.mkdir(mode=0o700, exist_ok=True)
     folder.rename(target)
-    return f"The old index is in {target}. Delete it when the books are complete."
+    return f"The damaged files are in {target}. Delete them when the books are complete."
 
 
 async def _size_notes(app: App) -> tuple[str, ...]:
     if app.settings.qdrant_url is not None:
         return ()
-    books = await app.catalog.books()
-    chunks = sum([record.chunk_count for book in books for record in await app.catalog.records(book.id)])
-    if chunks <= EMBEDDED_CHUNKS_MAX:
-        return ()
-    return (
-        f"The index in the data folder holds {chunks:,} chunks. Above {EMBEDDED_CHUNKS_MAX:,}, use a Qdrant server: "
-        "`bookwise move --to qdrant` copies the index there.",
+    sizes = {book.id: sum((await app.catalog.live_chunks(book.id)).values()) for book in await app.catalog.books()}
+    return tuple(
+        f"The book {book_id!r} has {chunks:,} chunks. Above {EMBEDDED_CHUNKS_MAX:,}, use a Qdrant server: "
+        "`bookwise move --to qdrant` copies the index there."
+        for book_id, chunks in sizes.items()
+        if chunks > EMBEDDED_CHUNKS_MAX
     )
 
 

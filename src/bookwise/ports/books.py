@@ -74,14 +74,14 @@ class LessonIndex(Protocol):
     async def nearest(self, vector: Vector, words: str, *, within: Filter, limit: int) -> list[Candidate]:
         """The `limit` best chunks by cosine and by words, without duplicates, each with both scores."""
 
-    async def read(self, refs: Sequence[int]) -> list[Chunk | None]:
-        """The chunks of these candidates, in order; None for a chunk that has been removed since."""
+    async def read(self, book_id: str, refs: Sequence[int]) -> list[Chunk | None]:
+        """The chunks of these candidates from one book, in order; None for a chunk that has been removed since."""
 
     async def lesson(self, book_id: str, lesson_id: str) -> list[Chunk]:
         """All stored chunks of a lesson, in every revision, ordered by revision and chunk index."""
 
-    async def chunk(self, book_id: str | None, chunk_id: str) -> list[Chunk]:
-        """The stored chunks with this id, one per revision; from any book when `book_id` is None."""
+    async def chunk(self, book_id: str, chunk_id: str) -> list[Chunk]:
+        """The stored chunks with this id, one per revision."""
 
     async def revisions(self, book_id: str) -> dict[str, int]:
         """The number of stored chunks per revision of a book."""
@@ -94,6 +94,9 @@ class LessonIndex(Protocol):
 
     async def unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
         """The words that no stored chunk of the book contains in any inflected form."""
+
+    async def check(self) -> None:
+        """Raises `IndexUnavailable` or what else a search would raise now, whatever the book."""
 
     async def vectors(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, Vector]:
         """The vectors of these chunks, as stored."""
@@ -114,6 +117,9 @@ class CatalogReader(Protocol):
 
     async def live(self, book_id: str) -> Live:
         """The live revisions of the book at this moment. Cheap enough to call for every search."""
+
+    async def books_with_chunk(self, chunk_id: str) -> list[str]:
+        """The ids of the books that have a live lesson with this chunk: at most one, unless a book was copied."""
 
 
 class Catalog(CatalogReader, Protocol):

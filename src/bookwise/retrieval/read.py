@@ -32,28 +32,24 @@ async def lesson(book_id: str, lesson_id: str, *, index: LessonIndex, catalog: C
 async def context(
     book_id: str | None, chunk_id: str, *, before: int, after: int, index: LessonIndex, catalog: CatalogReader
 ) -> Neighbourhood:
-    """The chunk with up to `before` and `after` neighbours from the same lesson.
+    """The chunk with up to `before` and `after` neighbours from the same lesson; from any book if `book_id` is None.
 
     Raises `InvalidInput` for a number outside 0–10 and `NotFound` when no live lesson has the chunk.
     """
     for name, number in (("before", before), ("after", after)):
         if not 0 <= number <= NEIGHBOURS_MAX:
             raise InvalidInput(f"{name} is {number}; it must be between 0 and {NEIGHBOURS_MAX}.")
-    for chunk in await index.chunk(book_id, chunk_id):
-        live = await catalog.live(chunk.locator.book_id)
-        if chunk.revision in live.revisions:
-            chunks = await _live_lesson(chunk.locator.book_id, chunk.lesson_id, index=index, catalog=catalog)
-            return Neighbourhood(
-                chunk=chunk,
-                before=tuple(other for other in chunks if chunk.index - before <= other.index < chunk.index),
-                after=tuple(other for other in chunks if chunk.index < other.index <= chunk.index + after),
-            )
-    raise chunk_not_found(chunk_id)
-
-
-def chunk_not_found(chunk_id: str) -> NotFound:
-    """The error for a chunk that does not exist, or that the caller may not see."""
-    return NotFound(
+    for book in [book_id] if book_id else await catalog.books_with_chunk(chunk_id):
+        for chunk in await index.chunk(book, chunk_id):
+            live = await catalog.live(book)
+            if chunk.revision in live.revisions:
+                chunks = await _live_lesson(book, chunk.lesson_id, index=index, catalog=catalog)
+                return Neighbourhood(
+                    chunk=chunk,
+                    before=tuple(other for other in chunks if chunk.index - before <= other.index < chunk.index),
+                    after=tuple(other for other in chunks if chunk.index < other.index <= chunk.index + after),
+                )
+    raise NotFound(
         f"There is no chunk {chunk_id}.", advice="Its lesson may have been changed or removed. Search again."
     )
 

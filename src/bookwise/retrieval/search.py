@@ -79,7 +79,7 @@ async def _best_live(vector: Vector, query: SearchQuery, kit: SearchKit) -> tupl
         if not live.revisions:
             raise _no_live_lesson(query.filter.book_id)
         candidates = await kit.index.nearest(vector, query.text, within=query.filter, limit=pool)
-        best, hidden = await _first_live(ranked(candidates, terms), live, query.limit, kit.index)
+        best, hidden = await _first_live(ranked(candidates, terms), live, query, kit.index)
         if len(best) == query.limit or not hidden:
             return len(candidates), best
         if live != await kit.catalog.live(query.filter.book_id):
@@ -98,28 +98,28 @@ def _no_live_lesson(book_id: str) -> IndexUnavailable:
 
 
 async def _first_live(
-    candidates: Sequence[Ranked], live: Live, limit: int, index: LessonIndex
+    candidates: Sequence[Ranked], live: Live, query: SearchQuery, index: LessonIndex
 ) -> tuple[list[tuple[Ranked, Chunk]], bool]:
-    """The first `limit` candidates that are live and do not repeat a text, and whether any was not live."""
+    """The first candidates that are live and do not repeat a text, and whether any was not live."""
     best: list[tuple[Ranked, Chunk]] = []
     seen: set[str] = set()
     hidden = False
-    async for match, chunk in _read(candidates, limit, index):
+    async for match, chunk in _read(candidates, query, index):
         if chunk is None or chunk.revision not in live.revisions:
             hidden = True
         elif chunk.content_hash not in seen:
             seen.add(chunk.content_hash)
             best.append((match, chunk))
-            if len(best) == limit:
+            if len(best) == query.limit:
                 break
     return best, hidden
 
 
 async def _read(
-    candidates: Sequence[Ranked], batch: int, index: LessonIndex
+    candidates: Sequence[Ranked], query: SearchQuery, index: LessonIndex
 ) -> AsyncIterator[tuple[Ranked, Chunk | None]]:
-    for start in range(0, len(candidates), batch):
-        page = candidates[start : start + batch]
-        chunks = await index.read([match.candidate.ref for match in page])
+    for start in range(0, len(candidates), query.limit):
+        page = candidates[start : start + query.limit]
+        chunks = await index.read(query.filter.book_id, [match.candidate.ref for match in page])
         for match, chunk in zip(page, chunks, strict=True):
             yield match, chunk

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 
 IDENTITY_FILE = "bookwise-index.json"
+BOOKS_FOLDER = "books"  #: in the folder of an index; it has one shard per book
+BOOK_FILE = "bookwise-book.json"  #: in the folder of a shard; its time is that of the last change
 
 
 def index_name(collection: str, fingerprint: str) -> str:

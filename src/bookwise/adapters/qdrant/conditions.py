@@ -40,10 +40,8 @@ def of_lesson(book_id: str, lesson_id: str) -> list[Condition]:
     return [of_book(book_id), Equals("parent_doc_id", lesson_id)]
 
 
-def of_chunk(book_id: str | None, chunk_id: str) -> list[Condition]:
-    """`book_id` None: of any book."""
-    condition = Equals("chunk_id", chunk_id)
-    return [condition] if book_id is None else [condition, of_book(book_id)]
+def of_chunk(book_id: str, chunk_id: str) -> list[Condition]:
+    return [of_book(book_id), Equals("chunk_id", chunk_id)]
 
 
 def of_chunks(book_id: str, chunk_ids: list[str]) -> list[Condition]:

@@ -1,58 +1,42 @@
-"""LessonIndex on Qdrant's engine in this process: dense vectors and BM25 terms in one shard on disk."""
+"""LessonIndex on Qdrant's engine in this process: a shard on disk for each book, opened when the book is first used."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections import OrderedDict, defaultdict
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio
 import anyio.to_thread
-import qdrant_edge as qdrant
 
-from bookwise.adapters.disk_space import require_space
-from bookwise.adapters.qdrant import conditions, lexical
-from bookwise.adapters.qdrant.candidates import to_candidates
-from bookwise.adapters.qdrant.conditions import Condition
-from bookwise.adapters.qdrant.embedded_filter import to_filter
+from bookwise.adapters.qdrant import conditions
+from bookwise.adapters.qdrant.book_shard import BookShard
 from bookwise.adapters.qdrant.engine_errors import engine_errors, opening_errors
-from bookwise.adapters.qdrant.pages import pages
-from bookwise.adapters.qdrant.schema import (
-    DENSE,
-    TENANT,
-    WORDS,
-    by_revision,
-    point_id,
-    to_chunk,
-    to_embedded,
-    to_payload,
-)
-from bookwise.adapters.qdrant.shard import Shard, open_shard
-from bookwise.adapters.qdrant.terms import TermEncoder, Terms
-from bookwise.adapters.qdrant.verify import count_sound
+from bookwise.adapters.qdrant.folder import IndexFolder, open_folder
+from bookwise.adapters.qdrant.shard import complete, create_shard, is_complete, load_shard
+from bookwise.adapters.qdrant.terms import TermEncoder
 from bookwise.domain.books import Chunk, EmbeddedChunk, Vector
+from bookwise.domain.errors import DamagedData, IndexUnavailable
 from bookwise.domain.search import Candidate, Filter
 
 T = TypeVar("T")
 
-#: Up to this many chunks every vector is compared exactly. Beyond it, 2-bit vectors preselect and exact ones decide
-#: (docs/decisions/0003).
-EXACT_UP_TO = 5_000
-OVERSAMPLING = 8.0  #: recall@10 at 40,000 chunks is .992 with 4 and .999 with 8, in the same time (docs/benchmarks.md)
-PAGE_SIZE = 1_000
-NO_LIMIT = 10_000_000
+#: An open book has 130 mapped files, a thread and its word index in memory. Linux allows a process 65,530 maps.
+OPEN_BOOKS_MAX = 100
 
 
 @asynccontextmanager
 async def open_index(folder: Path, *, size: int) -> AsyncIterator["EmbeddedIndex"]:
-    """The index in `folder`, created when absent.
+    """The index in `folder`, created when absent. Its book is opened at once if it has only one.
 
     The caller must hold the lock of the data folder. Raises `DiskFull` without space to create it, `DamagedData`,
     `IndexVersionMismatch` or `DataFolderBusy` if its files cannot be opened, and what the operating system reports.
     """
     with opening_errors(folder):
-        index = await anyio.to_thread.run_sync(lambda: EmbeddedIndex(open_shard(folder, size)))
+        index = EmbeddedIndex(await anyio.to_thread.run_sync(open_folder, folder, size))
     try:
+        await index.open_only_book()
         yield index
     finally:
         with anyio.CancelScope(shield=True):
@@ -60,248 +44,153 @@ async def open_index(folder: Path, *, size: int) -> AsyncIterator["EmbeddedIndex
 
 
 class EmbeddedIndex:
-    """One shard. Writes run in a worker thread, one at a time. Reads run on the event loop: the engine holds the
-    interpreter lock during a call, so a thread would only add overhead."""
+    """The shards of all books.
 
-    def __init__(self, shard: Shard) -> None:
-        self.id = shard.id
-        self._identity = shard.identity
-        self._engine = shard.engine
-        self._write_slot = anyio.CapacityLimiter(1)
+    Opening a book, writing and long reads run in a worker thread, one at a time. Short reads run on the event loop: the
+    engine holds the interpreter lock during a call, so a thread would only add overhead. Only the event loop closes a
+    book, and never during work in a thread.
+    """
+
+    def __init__(self, folder: IndexFolder) -> None:
+        self.id = folder.id
+        self._folder = folder
         self._terms = TermEncoder()
-        self._has_stale_frequencies = False  #: the engine still counts chunks that were removed
-        self._idf = lru_cache(maxsize=100_000)(self._query_idf)
-        self._chunk_count = lru_cache(maxsize=1_000)(self._count_chunks)
-        self._refresh_facts()
+        self._open_books: OrderedDict[Path, BookShard] = OrderedDict()  #: the last one was used last
+        self._lock = anyio.Lock()
 
     async def stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
-        await self._in_thread(partial(self._stage, chunks))
+        by_book: dict[str, list[EmbeddedChunk]] = defaultdict(list)
+        for embedded in chunks:
+            by_book[embedded.chunk.locator.book_id].append(embedded)
+        async with self._lock:
+            for book_id, chunks_of_book in by_book.items():
+                book = await self._open_to_write(book_id)
+                await _in_thread(partial(book.stage, chunks_of_book))
 
     async def nearest(self, vector: Vector, words: str, *, within: Filter, limit: int) -> list[Candidate]:
-        with engine_errors():
-            return self._nearest(vector, words, within, limit)
+        return await self._call(within.book_id, lambda book: book.nearest(vector, words, within, limit), [])
 
-    async def read(self, refs: Sequence[int]) -> list[Chunk | None]:
-        with engine_errors():
-            return self._read(list(refs))
+    async def read(self, book_id: str, refs: Sequence[int]) -> list[Chunk | None]:
+        return await self._call(book_id, lambda book: book.read(refs), [None] * len(refs))
 
     async def lesson(self, book_id: str, lesson_id: str) -> list[Chunk]:
-        with engine_errors():
-            chunks = self._chunks(conditions.of_lesson(book_id, lesson_id))
+        wanted = conditions.of_lesson(book_id, lesson_id)
+        chunks: list[Chunk] = await self._call(book_id, lambda book: book.chunks(wanted), [])
         return sorted(chunks, key=lambda chunk: (chunk.revision, chunk.index))
 
-    async def chunk(self, book_id: str | None, chunk_id: str) -> list[Chunk]:
-        with engine_errors():
-            return self._chunks(conditions.of_chunk(book_id, chunk_id))
+    async def chunk(self, book_id: str, chunk_id: str) -> list[Chunk]:
+        wanted = conditions.of_chunk(book_id, chunk_id)
+        return await self._call(book_id, lambda book: book.chunks(wanted), [])
 
     async def revisions(self, book_id: str) -> dict[str, int]:
-        request = qdrant.FacetRequest(key="revision", limit=NO_LIMIT, exact=True, filter=_of_book(book_id))
-        facets = await self._in_thread(lambda: self._engine.facet(request).hits)
-        return {str(facet.value): facet.count for facet in facets}
+        return await self._call_in_thread(book_id, lambda book: book.revisions(), {})
 
     async def remove(self, book_id: str, revisions: Sequence[str]) -> int:
         if not revisions:
             return 0
-        return await self._in_thread(partial(self._remove, book_id, list(revisions)))
+        return await self._call_in_thread(book_id, lambda book: book.remove(list(revisions)), 0)
 
     async def vectors(self, book_id: str, chunk_ids: Sequence[str]) -> dict[str, Vector]:
         if not chunk_ids:
             return {}
-        with engine_errors():
-            return self._vectors(book_id, list(chunk_ids))
+        return await self._call(book_id, lambda book: book.vectors(chunk_ids), {})
 
     async def export(self, book_id: str, revisions: Sequence[str]) -> list[EmbeddedChunk]:
         if not revisions:
             return []
-        return await self._in_thread(partial(self._export, book_id, list(revisions)))
+        return await self._call_in_thread(book_id, lambda book: book.export(revisions), [])
 
     async def verify(self, book_id: str) -> dict[str, int]:
-        return await self._in_thread(partial(self._verify, book_id))
+        return await self._call_in_thread(book_id, lambda book: book.verify(), {})
 
     async def unknown(self, book_id: str, words: Sequence[str]) -> frozenset[str]:
-        with engine_errors():
-            return frozenset(word for word in words if self._is_unknown(book_id, word))
+        return await self._call(book_id, lambda book: book.unknown(words), frozenset(words))
+
+    async def check(self) -> None:
+        if not self._folder.is_unchanged():
+            raise IndexUnavailable(
+                f"The index in {self._folder.path} was removed or replaced.",
+                advice="Restart the service. If the books are incomplete, run `bookwise doctor --repair`.",
+            )
+
+    async def open_only_book(self) -> None:
+        """Opens the book now if it is the only one: the first question need not wait, and damage shows at once."""
+        shards = self._folder.shards()
+        if len(shards) == 1:
+            async with self._lock:
+                await self._open(shards[0])
+
+    async def damaged_books(self) -> dict[Path, str]:
+        """Why books cannot be opened, by the folders of their shards. Opens every book."""
+        damaged = {}
+        async with self._lock:
+            for shard in self._folder.shards():
+                try:
+                    await self._open(shard)
+                except DamagedData as error:
+                    damaged[shard] = error.message
+        return damaged
 
     @asynccontextmanager
     async def hold_writes(self) -> AsyncIterator[None]:
         """Inside the block nothing is written, and the files contain everything that was written before."""
-        async with self._write_slot:
+        async with self._lock:
             yield
 
     async def close(self) -> None:
-        await self._in_thread(self._engine.close)
+        async with self._lock:
+            while self._open_books:
+                self._close_book()
 
-    async def _in_thread(self, call: Callable[[], T]) -> T:
+    async def _call(self, book_id: str, call: Callable[[BookShard], T], without: T) -> T:
+        """The result of a short read of one book, or `without` if it has no chunks."""
+        shard = self._folder.shard_of(book_id)
+        book = self._open_books.get(shard)
+        if book is None:
+            async with self._lock:
+                book = await self._open(shard)
+        else:
+            self._open_books.move_to_end(shard)
         with engine_errors():
-            return await anyio.to_thread.run_sync(call, limiter=self._write_slot)
+            return without if book is None else call(book)
 
-    def _stage(self, chunks: Sequence[EmbeddedChunk]) -> None:
-        for page in pages(chunks):
-            require_space(self._identity.parent)
-            points = [self._point(embedded) for embedded in page]
-            self._engine.update(qdrant.UpdateOperation.upsert_points(points))
-        self._commit()
+    async def _call_in_thread(self, book_id: str, call: Callable[[BookShard], T], without: T) -> T:
+        async with self._lock:
+            book = await self._open(self._folder.shard_of(book_id))
+            return without if book is None else await _in_thread(partial(call, book))
 
-    def _point(self, embedded: EmbeddedChunk) -> qdrant.Point:
-        chunk = embedded.chunk
-        words = qdrant.SparseVector(*self._terms.of_chunk(chunk))
-        vectors: dict[str, Any] = {DENSE: list(embedded.vector), WORDS: words}
-        return qdrant.Point(point_id(chunk), vectors, to_payload(embedded))
+    async def _open_to_write(self, book_id: str) -> BookShard:
+        shard = self._folder.shard_of(book_id)
+        return await self._open(shard) or await self._load(shard, partial(self._create, shard, book_id))
 
-    def _remove(self, book_id: str, revisions: list[str]) -> int:
-        require_space(self._identity.parent)
-        selection = to_filter(conditions.of_revisions(book_id, revisions))
-        count = self._engine.count(qdrant.CountRequest(filter=selection, exact=True))
-        self._engine.update(qdrant.UpdateOperation.delete_points_by_filter(selection))
-        self._has_stale_frequencies |= bool(count)
-        self._commit()
-        return int(count)
-
-    def _commit(self) -> None:
-        self._engine.flush()
-        self._identity.touch()
-        self._idf.cache_clear()
-        self._chunk_count.cache_clear()
-        self._refresh_facts()
-
-    def _refresh_facts(self) -> None:
-        """Reads what decides how the shard is queried.
-
-        A book that is alone in the shard is searched without a book filter: checking the book of every chunk takes as
-        long as comparing its vector. The approximate facet may still list a removed book, but never omits one.
-        """
-        self._total = self._engine.info().points_count
-        books = self._engine.facet(qdrant.FacetRequest(key=TENANT, limit=2, exact=False)).hits
-        self._only_book = str(books[0].value) if len(books) == 1 else None
-
-    def _read(self, refs: list[int]) -> list[Chunk | None]:
-        payloads = {record.id: record.payload for record in self._engine.retrieve(refs, True, False)}
-        return [to_chunk(payload) if (payload := payloads.get(ref)) else None for ref in refs]
-
-    def _chunks(self, wanted: list[Condition]) -> list[Chunk]:
-        found = (to_chunk(record.payload) for record in self._records(wanted))
-        return [chunk for chunk in found if chunk is not None]
-
-    def _vectors(self, book_id: str, chunk_ids: list[str]) -> dict[str, Vector]:
-        wanted = conditions.of_chunks(book_id, chunk_ids)
-        records = self._records(wanted, with_payload=["chunk_id"], with_vector=[DENSE])
-        return {record.payload["chunk_id"]: tuple(record.vector[DENSE]) for record in records}
-
-    def _export(self, book_id: str, revisions: list[str]) -> list[EmbeddedChunk]:
-        records = self._records(conditions.of_revisions(book_id, revisions), with_vector=[DENSE])
-        exported = (to_embedded(record.payload, tuple(record.vector[DENSE])) for record in records)
-        return sorted((chunk for chunk in exported if chunk is not None), key=by_revision)
-
-    def _verify(self, book_id: str) -> dict[str, int]:
-        records = self._records([conditions.of_book(book_id)], with_vector=[DENSE, WORDS])
-        return count_sound(records, self._terms)
-
-    def _records(
-        self, wanted: list[Condition], *, with_payload: bool | list[str] = True, with_vector: bool | list[str] = False
-    ) -> Iterable[Any]:
-        offset = None
-        while True:
-            request = qdrant.ScrollRequest(
-                offset=offset,
-                limit=PAGE_SIZE,
-                filter=to_filter(wanted),
-                with_payload=with_payload,
-                with_vector=with_vector,
-            )
-            records, offset = self._engine.scroll(request)
-            yield from records
-            if offset is None:
-                return
-
-    def _nearest(self, vector: Vector, words: str, within: Filter, limit: int) -> list[Candidate]:
-        wanted = conditions.of_search(within)[within.book_id == self._only_book :]
-        selection = to_filter(wanted) if wanted else None
-        terms = self._terms.of_query(words)
-        dense = partial(self._dense_scores, list(vector))
-        sparse = partial(self._lexical_scores, terms, within.book_id)
-        cosines, scores = dense(selection, limit), sparse(selection, limit)
-        without_score = [ref for ref in cosines if ref not in scores]
-        without_cosine = [ref for ref in scores if ref not in cosines]
-        cosines |= dense(_only(without_cosine), len(without_cosine), exact=True)
-        scores |= sparse(_only(without_score), len(without_score))
-        return to_candidates(cosines, scores, self._maximum_score(terms, within.book_id))
-
-    def _dense_scores(
-        self, vector: list[float], selection: qdrant.Filter | None, limit: int, *, exact: bool = False
-    ) -> dict[int, float]:
-        if not limit:
-            return {}
-        rescoring = qdrant.QuantizationSearchParams(rescore=True, oversampling=OVERSAMPLING)
-        return self._scores(
-            qdrant.QueryRequest(
-                limit=limit,
-                query=qdrant.Query.Nearest(vector, using=DENSE),
-                filter=selection,
-                params=qdrant.SearchParams(exact=exact or self._total <= EXACT_UP_TO, quantization=rescoring),
-                with_payload=False,
-            )
+    async def _open(self, shard: Path) -> BookShard | None:
+        """The book in this folder; None if there is none. The caller must hold the lock."""
+        if shard in self._open_books:
+            self._open_books.move_to_end(shard)
+            return self._open_books[shard]
+        return (
+            await self._load(shard, lambda: BookShard(load_shard(shard), self._terms)) if is_complete(shard) else None
         )
 
-    def _lexical_scores(
-        self, terms: Terms, book_id: str, selection: qdrant.Filter | None, limit: int
-    ) -> dict[int, float]:
-        if not limit or not terms.indices:
-            return {}
-        return self._scores(
-            qdrant.QueryRequest(
-                limit=limit,
-                query=qdrant.Query.Nearest(qdrant.SparseVector(*terms), using=WORDS),
-                filter=selection,
-                params=self._book_statistics(book_id),
-                with_payload=False,
-            )
-        )
+    async def _load(self, shard: Path, load: Callable[[], BookShard]) -> BookShard:
+        with opening_errors(shard):
+            book = self._open_books[shard] = await anyio.to_thread.run_sync(load)
+        if len(self._open_books) > OPEN_BOOKS_MAX:
+            self._close_book()
+        return book
 
-    def _book_statistics(self, book_id: str) -> qdrant.SearchParams | None:
-        """Document frequencies from the stored chunks of one book.
+    def _create(self, folder: Path, book_id: str) -> BookShard:
+        shard = create_shard(folder, book_id, self._folder.size)
+        complete(shard)
+        return BookShard(shard, self._terms)
 
-        None uses the engine's own frequencies, which is faster: 1.3 ms at 40,000 chunks. They are those of a book that
-        is alone in the shard, as long as no chunk was removed since the shard was opened.
-        """
-        if self._only_book == book_id and not self._has_stale_frequencies:
-            return None
-        return qdrant.SearchParams(idf=qdrant.IdfParams(corpus=_of_book(book_id)))
-
-    def _scores(self, request: qdrant.QueryRequest) -> dict[int, float]:
-        """Scores by reference. One query per call: the engine's batch call took 1.5 times as long here."""
-        return {point.id: point.score for point in self._engine.query(request)}
-
-    def _maximum_score(self, terms: Terms, book_id: str) -> float:
-        idfs = (self._idf(book_id, term) for term in terms.indices)
-        return lexical.maximum_score(idfs, self._chunk_count(book_id))
-
-    def _is_unknown(self, book_id: str, word: str) -> bool:
-        return any(self._idf(book_id, term) is None for term in self._terms.of_query(word).indices)
-
-    def _count_chunks(self, book_id: str) -> int:
-        return int(self._engine.count(qdrant.CountRequest(filter=_of_book(book_id), exact=True)))
-
-    def _query_idf(self, book_id: str, term: int) -> float | None:
-        """The engine's inverse document frequency of a term in a book, derived from the score of its best chunk; None
-        for a term that occurs in no chunk."""
-        request = qdrant.QueryRequest(
-            limit=1,
-            query=qdrant.Query.Nearest(qdrant.SparseVector([term], [1.0]), using=WORDS),
-            filter=None if book_id == self._only_book else _of_book(book_id),
-            params=self._book_statistics(book_id),
-            with_payload=False,
-            with_vector=[WORDS],
-        )
-        points = self._engine.query(request)
-        if not points:
-            return None
-        weights = points[0].vector[WORDS]
-        return lexical.term_idf(points[0].score, weights.values[weights.indices.index(term)])
+    def _close_book(self) -> None:
+        """Closes the book that was used least recently."""
+        _, book = self._open_books.popitem(last=False)
+        with engine_errors():
+            book.close()
 
 
-def _of_book(book_id: str) -> qdrant.Filter:
-    return to_filter([conditions.of_book(book_id)])
-
-
-def _only(refs: list[int]) -> qdrant.Filter:
-    return qdrant.Filter(must=[qdrant.HasIdCondition(set(refs))])
+async def _in_thread(call: Callable[[], T]) -> T:
+    with engine_errors():
+        return await anyio.to_thread.run_sync(call)

@@ -8,7 +8,7 @@ from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
-from bookwise.adapters.qdrant.collections import IDENTITY_FILE
+from bookwise.adapters.qdrant.collections import BOOK_FILE, IDENTITY_FILE
 from bookwise.domain.errors import (
     BookwiseError,
     DamagedData,
@@ -79,8 +79,11 @@ def _version_error(folder: Path) -> IndexVersionMismatch | None:
 
 
 def _created_by(folder: Path) -> str:
+    identity = folder / BOOK_FILE
+    if not identity.exists():
+        identity = folder / IDENTITY_FILE
     try:
-        return str(json.loads((folder / IDENTITY_FILE).read_text(encoding="utf-8")).get("engine", ""))
+        return str(json.loads(identity.read_text(encoding="utf-8")).get("engine", ""))
     except (OSError, ValueError, AttributeError):
         return ""
 

@@ -18,7 +18,16 @@ from bookwise.adapters.qdrant import conditions, lexical
 from bookwise.adapters.qdrant.candidates import to_candidates
 from bookwise.adapters.qdrant.conditions import Condition
 from bookwise.adapters.qdrant.pages import pages
-from bookwise.adapters.qdrant.schema import DENSE, WORDS, by_revision, point_id, to_chunk, to_embedded, to_payload
+from bookwise.adapters.qdrant.schema import (
+    DENSE,
+    TENANT,
+    WORDS,
+    by_revision,
+    point_id,
+    to_chunk,
+    to_embedded,
+    to_payload,
+)
 from bookwise.adapters.qdrant.server_calls import ServerCalls, ServerTimeouts
 from bookwise.adapters.qdrant.server_collection import CollectionOptions, ServerCollection, stored_identities
 from bookwise.adapters.qdrant.server_errors import NotCompleted
@@ -38,6 +47,7 @@ OVERSAMPLING = 2.0
 #: With 128, recall@10 at 400,000 chunks is .89 in 4.0 ms; with 512 it is .97 in 6.3 ms (docs/benchmarks.md).
 SEARCH_BREADTH = 512
 CONNECTIONS_MAX = 64
+ABSENT_POINT = 0  #: as good as any other: the server answers, or does not
 NO_CLIENT_TIMEOUT = 86_400  #: seconds; every call has its own deadline
 #: A server sends a compressed reply in small parts, and a part waits for the acknowledgement of the one before it: this
 #: cost 40 ms per question.
@@ -146,21 +156,24 @@ class ServerIndex:
         idfs = [_idf(answer, term) for answer, term in zip(rarest, terms.indices, strict=True)]
         return to_candidates(_scores(cosines), _scores(scores), lexical.maximum_score(idfs, counted))
 
-    async def read(self, refs: Sequence[int]) -> list[Chunk | None]:
+    async def read(self, book_id: str, refs: Sequence[int]) -> list[Chunk | None]:
         if not refs:
             return []
         records = await self._calls.read(
             lambda: self._client.retrieve(self._name, list(refs), consistency=self._consistency)
         )
-        payloads = {record.id: record.payload for record in records}
+        payloads = {r.id: r.payload for r in records if r.payload and r.payload.get(TENANT) == book_id}
         return [to_chunk(payload) if (payload := payloads.get(ref)) else None for ref in refs]
 
     async def lesson(self, book_id: str, lesson_id: str) -> list[Chunk]:
         chunks = await self._chunks(conditions.of_lesson(book_id, lesson_id))
         return sorted(chunks, key=lambda chunk: (chunk.revision, chunk.index))
 
-    async def chunk(self, book_id: str | None, chunk_id: str) -> list[Chunk]:
+    async def chunk(self, book_id: str, chunk_id: str) -> list[Chunk]:
         return await self._chunks(conditions.of_chunk(book_id, chunk_id))
+
+    async def check(self) -> None:
+        await self._calls.read(lambda: self._client.retrieve(self._name, [ABSENT_POINT], with_payload=False))
 
     async def revisions(self, book_id: str) -> dict[str, int]:
         limit = FACETS_FIRST

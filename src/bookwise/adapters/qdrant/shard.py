@@ -1,21 +1,19 @@
-"""A folder → an open shard of Qdrant's engine, created on first use."""
+"""A folder → an open shard of Qdrant's engine, with the chunks of one book."""
 
 import json
 import os
 import shutil
-import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import qdrant_edge as qdrant
 
 from bookwise.adapters.disk_space import RESERVE_BYTES, free_bytes, is_in_memory, require_space
-from bookwise.adapters.disk_sync import sync_folder
-from bookwise.adapters.qdrant.collections import IDENTITY_FILE
+from bookwise.adapters.disk_sync import has_content, write_json
+from bookwise.adapters.qdrant.collections import BOOK_FILE
 from bookwise.adapters.qdrant.engine_errors import ENGINE
 from bookwise.adapters.qdrant.schema import DENSE, INTEGER_FIELDS, KEYWORD_FIELDS, RANGE_FIELDS, TENANT, WORDS
 
@@ -25,29 +23,53 @@ READ_AHEAD_BYTES = 128 * 1024
 LARGE_FILE_BYTES = 32_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shard:
-    """The engine's handle, and the identity of the data in it."""
+class Shard(NamedTuple):
+    """The chunks of one book, open."""
 
-    id: str
-    identity: Path  #: its file; `touch` it after every change of the data (adapters/seal.py)
+    folder: Path
+    book_id: str
     engine: Any  # the engine's type stubs are wider than the values it takes and returns here
 
 
-def open_shard(folder: Path, size: int) -> Shard:
-    """The shard in `folder`, created for vectors of `size` numbers when absent."""
-    identity = folder / IDENTITY_FILE
-    if identity.exists() and identity.stat().st_size:
-        _require_space_to_read(folder)
-        engine = qdrant.EdgeShard.load(str(folder), None)
-        if free_bytes(folder) >= RESERVE_BYTES and _drop_unused_indexes(engine):
-            identity.touch()
-        _read_ahead(folder)
-    else:
-        require_space(folder)
-        engine = _create(folder, size)
-        _write_identity(identity, size)
-    return Shard(id=json.loads(identity.read_text())["id"], identity=identity, engine=engine)
+def is_complete(folder: Path) -> bool:
+    """Whether the creation of the shard in this folder was completed."""
+    return has_content(folder / BOOK_FILE)
+
+
+def load_shard(folder: Path) -> Shard:
+    """The shard in `folder`, which is complete."""
+    _require_space_to_read(folder)
+    engine = qdrant.EdgeShard.load(str(folder), None)
+    if free_bytes(folder) >= RESERVE_BYTES and _drop_unused_indexes(engine):
+        (folder / BOOK_FILE).touch()
+    _read_ahead(folder)
+    return Shard(folder, json.loads((folder / BOOK_FILE).read_text(encoding="utf-8"))["book"], engine)
+
+
+def create_shard(folder: Path, book_id: str, size: int) -> Shard:
+    """A new shard for vectors of `size` numbers. It is complete when its chunks are written and `complete` is called.
+
+    A folder that exists is the rest of a creation that was interrupted: no catalog can name its chunks.
+    """
+    require_space(folder)
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.mkdir(parents=True)
+    engine = qdrant.EdgeShard.create(str(folder), _config(size))
+    for field, params in _field_indexes().items():
+        engine.update(qdrant.UpdateOperation.create_field_index(field, params))
+    engine.flush()
+    return Shard(folder, book_id, engine)
+
+
+def complete(shard: Shard) -> None:
+    write_json(shard.folder / BOOK_FILE, {"book": shard.book_id, "engine": version(ENGINE)})
+
+
+def remove_shard(folder: Path) -> None:
+    """Removes a closed shard. One whose removal is interrupted is not complete any more."""
+    (folder / BOOK_FILE).unlink(missing_ok=True)
+    shutil.rmtree(folder)
 
 
 def _require_space_to_read(folder: Path) -> None:
@@ -79,30 +101,6 @@ def _written_parts(descriptor: int) -> Iterator[tuple[int, int]]:
         start = os.lseek(descriptor, end, os.SEEK_DATA)  # raises OSError after the last part
         end = os.lseek(descriptor, start, os.SEEK_HOLE)
         yield start, end
-
-
-def _create(folder: Path, size: int) -> qdrant.EdgeShard:
-    """An empty shard. A folder that exists without an identity is the rest of a creation that was interrupted: no
-    catalog can name it, so it is removed."""
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.mkdir(parents=True)
-    engine = qdrant.EdgeShard.create(str(folder), _config(size))
-    for field, params in _field_indexes().items():
-        engine.update(qdrant.UpdateOperation.create_field_index(field, params))
-    engine.flush()
-    return engine
-
-
-def _write_identity(path: Path, size: int) -> None:
-    """Completes a creation: the file appears with its content, or not at all."""
-    unfinished = path.with_suffix(".unfinished")
-    with unfinished.open("w", encoding="utf-8") as file:
-        json.dump({"id": str(uuid.uuid4()), "size": size, "engine": version(ENGINE)}, file)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.rename(path)
-    sync_folder(path.parent)
 
 
 def _field_indexes() -> dict[str, Any]:

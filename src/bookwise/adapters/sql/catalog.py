@@ -1,10 +1,11 @@
 """Books and live lessons in SQL."""
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, insert, or_, select, update
+from sqlalchemy import Connection, Text, and_, bindparam, cast, delete, func, insert, or_, select, update
 
 from bookwise.adapters.sql.book_rows import book_from, book_row
 from bookwise.adapters.sql.database import Database, Insertion
@@ -94,6 +95,11 @@ class SqlCatalog:
         query = select(*columns).where(lessons.c.book_id == book_id, lessons.c.index_id == self._index_id)
         rows = await self._database.read(lambda connection: connection.execute(query).all())
         return {row.revision: row.chunk_count for row in rows}
+
+    async def books_with_chunk(self, chunk_id: str) -> list[str]:
+        has_chunk = cast(lessons.c.chunk_ids, Text).contains(json.dumps(chunk_id), autoescape=True)
+        query = select(lessons.c.book_id).where(lessons.c.index_id == self._index_id, has_chunk).distinct()
+        return sorted(await self._database.read(lambda connection: connection.execute(query).scalars().all()))
 
     async def records(self, book_id: str) -> list[LessonRecord]:
         query = select(*_WITHOUT_HASHES).where(lessons.c.book_id == book_id, lessons.c.index_id == self._index_id)

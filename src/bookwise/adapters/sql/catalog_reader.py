@@ -67,6 +67,10 @@ class SqliteCatalogReader:
         query = "SELECT revision, chunk_count FROM lessons WHERE book_id = ? AND index_id = ?"
         return {row["revision"]: row["chunk_count"] for row in self._rows(query, book_id, self._index_id)}
 
+    async def books_with_chunk(self, chunk_id: str) -> list[str]:
+        query = "SELECT DISTINCT book_id FROM lessons WHERE index_id = ? AND instr(chunk_ids, ?)"
+        return sorted(row["book_id"] for row in self._rows(query, self._index_id, json.dumps(chunk_id)))
+
     def _rows(self, query: str, *values: str) -> list[dict[str, Any]]:
         with closing(sqlite3.connect(self._path, timeout=5)) as connection:
             connection.row_factory = sqlite3.Row

@@ -157,6 +157,9 @@ class VisibleBooks:
         require_book(self.caller, book_id)
         return await self.catalog.book(book_id)
 
+    async def books_with_chunk(self, chunk_id: str) -> list[str]:
+        return [book_id for book_id in await self.catalog.books_with_chunk(chunk_id) if self.caller.may_see(book_id)]
+
     async def live(self, book_id: str) -> Live:
         require_book(self.caller, book_id)
         return await self.catalog.live(book_id)

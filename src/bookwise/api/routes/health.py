@@ -31,7 +31,6 @@ router = APIRouter(tags=["service"], route_class=HeadRoute)
 CHECK_SECONDS = 5.0  #: time limit of one check
 FRESH_SECONDS = 5.0  #: how long a result is reused: anyone may call /health without a key
 FRESH_SECONDS_REMOTE = 300.0  #: for checks that cost money
-ABSENT_CHUNK_ID = "00000000-0000-5000-8000-000000000000"
 
 Check = Callable[[], Awaitable[object]]
 IndexKind = Literal["embedded", "qdrant-server"]
@@ -141,7 +140,7 @@ class HealthChecks:
         self._model = state.kit.model
         self._checks: dict[str, tuple[Check, float]] = {
             "database": (app.keys.any_ever, FRESH_SECONDS),
-            "index": (lambda: app.index.chunk(None, ABSENT_CHUNK_ID), FRESH_SECONDS),
+            "index": (app.index.check, FRESH_SECONDS),
             "books": (lambda: require_lessons(app), FRESH_SECONDS),
             "embedder": (lambda: app.embedder.embed_query("health"), FRESH_SECONDS_REMOTE if remote else FRESH_SECONDS),
         }

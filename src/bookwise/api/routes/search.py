@@ -150,13 +150,12 @@ async def context(
     chunk_id: ChunkId, request: Request, caller: Reader, shown: ShownAs, before: Before = 1, after: After = 1
 ) -> ContextResponse:
     """Returns a chunk with its neighbours in the same lesson."""
-    app = state_of(request).app
+    state = state_of(request)
+    app, catalog = state.app, visible(state, caller)
     neighbourhood = await read.context(
-        None, str(chunk_id), before=before, after=after, index=app.index, catalog=app.reader
+        None, str(chunk_id), before=before, after=after, index=app.index, catalog=catalog
     )
     chunk = neighbourhood.chunk
-    if not caller.may_see(chunk.locator.book_id):
-        raise read.chunk_not_found(str(chunk_id))
     return ContextResponse(
         chunk=DocumentChunk.of(chunk),
         before=tuple(map(DocumentChunk.of, neighbourhood.before)),

@@ -13,7 +13,7 @@ import qdrant_edge as qdrant
 
 from bookwise.adapters.qdrant.embedded import open_index
 from bookwise.adapters.qdrant.engine_errors import engine_errors, opening_errors
-from bookwise.adapters.qdrant.shard import IDENTITY_FILE
+from bookwise.adapters.qdrant.shard import BOOK_FILE
 from bookwise.cli.exit_codes import exit_code
 from bookwise.domain import errors
 from tests.support.builders import chunks, embedded
@@ -32,9 +32,14 @@ async def folder(tmp_path: Path) -> Path:
     return tmp_path / "index"
 
 
+def book_folder(folder: Path) -> Path:
+    (found,) = folder.glob("books/*")
+    return found
+
+
 def overwrite(folder: Path, name: str, text: str) -> None:
     """A file of every segment."""
-    paths = list(folder.glob(f"segments/*/{name}"))
+    paths = list(folder.glob(f"books/*/segments/*/{name}"))
     assert paths
     for path in paths:
         path.write_text(text)
@@ -81,7 +86,7 @@ def test_an_exhausted_python_is_out_of_memory(tmp_path: Path) -> None:
 
 
 async def test_an_index_that_another_process_has_open_is_busy(folder: Path) -> None:
-    engine = qdrant.EdgeShard.load(str(folder), None)
+    engine = qdrant.EdgeShard.load(str(book_folder(folder)), None)
     error = await opening_error(folder)
     engine.close()
     assert type(error) is errors.DataFolderBusy
@@ -97,7 +102,7 @@ async def test_an_index_of_a_newer_version_is_left_alone(folder: Path) -> None:
 
 
 async def test_an_index_of_an_older_version_that_cannot_be_read_says_which(folder: Path) -> None:
-    identity = folder / IDENTITY_FILE
+    identity = book_folder(folder) / BOOK_FILE
     identity.write_text(json.dumps(json.loads(identity.read_text()) | {"engine": "0.0.1"}))
     overwrite(folder, "segment.json", "{}")
     error = await opening_error(folder)
@@ -109,7 +114,7 @@ async def test_only_a_lost_index_is_to_be_deleted(folder: Path) -> None:
     overwrite(folder, "segment.json", "{}")
     error = await opening_error(folder)
     assert type(error) is errors.DamagedData
-    assert f"Delete {folder}" in error.advice
+    assert f"Delete {book_folder(folder)} and run" in error.advice
 
 
 async def test_a_process_without_free_file_handles_says_so(folder: Path) -> None:

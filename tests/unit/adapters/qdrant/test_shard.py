@@ -1,4 +1,4 @@
-"""Opening a shard: read-ahead, memory, older shards and damaged files."""
+"""Opening a shard: read-ahead, memory and older shards."""
 
 import os
 from pathlib import Path
@@ -7,8 +7,7 @@ import pytest
 import qdrant_edge as qdrant
 
 from bookwise.adapters.qdrant.embedded import open_index
-from bookwise.adapters.qdrant.shard import IDENTITY_FILE, open_shard
-from bookwise.domain.errors import DamagedData
+from bookwise.adapters.qdrant.shard import load_shard
 from bookwise.domain.search import Filter
 from tests.support.builders import chunks, embedded
 
@@ -59,19 +58,12 @@ async def test_an_older_shard_keeps_its_chunks_and_loses_the_indexes_that_nothin
     folder = tmp_path / "index"
     async with open_index(folder, size=2) as index:
         await index.stage(embedded(chunks("loops", "r1", "A topic."), NORTH))
-    engine = qdrant.EdgeShard.load(str(folder), None)
+    (shard,) = folder.glob("books/*")
+    engine = qdrant.EdgeShard.load(str(shard), None)
     engine.update(qdrant.UpdateOperation.create_field_index("text", qdrant.PayloadSchemaType.Text))
     engine.close()
     async with open_index(folder, size=2) as index:
         assert len(await index.nearest(NORTH, "topic", within=Filter(book_id="book"), limit=5)) == 1
-    engine = open_shard(folder, 2).engine
+    engine = load_shard(shard).engine
     assert "text" not in engine.info().payload_schema
     engine.close()
-
-
-async def test_a_damaged_index_is_reported_with_the_folder_to_delete(tmp_path: Path) -> None:
-    (tmp_path / IDENTITY_FILE).write_text("{}")
-    with pytest.raises(DamagedData, match="cannot be opened") as caught:
-        async with open_index(tmp_path, size=2):
-            pass
-    assert f"Delete {tmp_path}" in caught.value.advice
