@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from benchmarks.storage_faults import run_storage_faults
 
+from bookwise.adapters.qdrant.collections import BOOK_FILE
 from bookwise.domain.errors import DamagedData
 from bookwise.operations.doctor import DiagnoseBooks, FileCheck, check_files
 from bookwise.settings import Settings
@@ -42,6 +43,11 @@ def settings(data: Path) -> Settings:
 
 def file_of(data: Path, pattern: str) -> Path:
     return sorted(data.glob(f"index/*/books/*/segments/*/{pattern}"))[0]
+
+
+def shard_of(data: Path, book_id: str) -> Path:
+    (found,) = data.glob(f"index/*/books/{book_id}-*")
+    return found
 
 
 def change_byte(path: Path, offset: int = 0) -> None:
@@ -106,6 +112,28 @@ async def test_doctor_rebuilds_an_index_that_cannot_be_opened(data: Path) -> Non
         report = await DiagnoseBooks(repair=True).run(app)
         assert report.books[0].to_publish == 2
         assert len((await found(app, "topic or service")).hits) == 2
+
+
+async def test_doctor_rebuilds_a_damaged_book_and_leaves_the_others(data: Path, tmp_path: Path) -> None:
+    root = write_book(tmp_path / "other", {"wheels.md": "# Wheels\n\nA wheel turns around its axle.\n"})
+    async with hashing_app(data) as app:
+        await ingested(app, root, book_id="other")
+    damaged, kept = (shard_of(data, name) for name in ("book", "other"))
+    (damaged / "edge_config.json").write_bytes(b"garbage")
+    before = (kept / BOOK_FILE).stat().st_mtime_ns
+    async with hashing_app(data) as app:
+        assert (await found(app, "axle", book_id="other")).hits
+        with pytest.raises(DamagedData, match="cannot be opened"):
+            await found(app, "request")
+    repaired = await check_files(settings(data), repair=True)
+    assert [damaged.name in moved for moved in repaired.moved] == [True]
+    assert not damaged.exists()
+    assert (kept / BOOK_FILE).stat().st_mtime_ns == before
+    async with hashing_app(data) as app:
+        await DiagnoseBooks(repair=True).run(app)
+        assert len((await found(app, "topic or service")).hits) == 2
+        assert (await DiagnoseBooks(repair=False).run(app)).healthy
+    assert await check_files(settings(data), repair=False) == FileCheck()
 
 
 async def test_a_changed_database_is_reported_once_it_is_accepted_no_more(data: Path) -> None:

@@ -146,11 +146,11 @@ class EmbeddedIndex:
         """The result of a short read of one book, or `without` if it has no chunks."""
         shard = self._folder.shard_of(book_id)
         book = self._open_books.get(shard)
-        if book is None:
+        if book is not None:
+            self._open_books.move_to_end(shard)
+        elif is_complete(shard):
             async with self._lock:
                 book = await self._open(shard)
-        else:
-            self._open_books.move_to_end(shard)
         with engine_errors():
             return without if book is None else call(book)
 
@@ -168,9 +168,9 @@ class EmbeddedIndex:
         if shard in self._open_books:
             self._open_books.move_to_end(shard)
             return self._open_books[shard]
-        return (
-            await self._load(shard, lambda: BookShard(load_shard(shard), self._terms)) if is_complete(shard) else None
-        )
+        if not is_complete(shard):
+            return None
+        return await self._load(shard, lambda: BookShard(load_shard(shard), self._terms))
 
     async def _load(self, shard: Path, load: Callable[[], BookShard]) -> BookShard:
         with opening_errors(shard):
