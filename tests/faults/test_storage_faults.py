@@ -1,18 +1,25 @@
 """Random damage to the files of a data folder, and what the doctor makes of it."""
 
 import os
+import shutil
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from benchmarks.storage_faults import run_storage_faults
 
-from bookwise.adapters.qdrant.collections import BOOK_FILE
+from bookwise.adapters import seal
+from bookwise.adapters.embedders.hashing import HashingEmbedder
+from bookwise.adapters.qdrant.collections import BOOK_FILE, IDENTITY_FILE
+from bookwise.adapters.qdrant.embedded import open_index
+from bookwise.adapters.seal import changed_files, sealed
 from bookwise.domain.errors import DamagedData
 from bookwise.operations.doctor import DiagnoseBooks, FileCheck, check_files
 from bookwise.settings import Settings
 from tests.support.apps import found, hashing_app, ingested, write_book
+from tests.support.copies import copy_folder
 
 pytestmark = pytest.mark.anyio
 
@@ -112,6 +119,45 @@ async def test_doctor_rebuilds_an_index_that_cannot_be_opened(data: Path) -> Non
         report = await DiagnoseBooks(repair=True).run(app)
         assert report.books[0].to_publish == 2
         assert len((await found(app, "topic or service")).hits) == 2
+
+
+async def test_the_seal_of_an_earlier_release_holds_until_its_books_have_a_shard_each(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    index = shard_of(data, "book").parents[1]
+    share_shard(index)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(seal, "_units", units_of_earlier_release)
+        with sealed(data):
+            pass
+    copy = copy_folder(data, data.with_name("copy"))
+    change_byte(sorted(copy.glob("index/*/segments/*/vector_storage-dense/vectors/chunk_0.mmap"))[0], 8)
+    assert len(changed_files(copy)) == 1
+    assert changed_files(data) == []
+    async with open_index(index, size=HashingEmbedder().facts.size) as opened:  # as a command that only reads
+        assert len(await opened.revisions("book")) == 2
+    assert changed_files(data) == []
+
+
+def share_shard(index: Path) -> None:
+    """Turns an index with one book into one of an earlier release, which had a shard for all books."""
+    (shard,) = index.glob("books/*")
+    (shard / BOOK_FILE).unlink()
+    for path in shard.iterdir():
+        path.rename(index / path.name)
+    shutil.rmtree(index / "books")
+
+
+def units_of_earlier_release(folder: Path) -> Iterator[seal._SealedUnit]:
+    for identity in folder.glob(f"index/*/{IDENTITY_FILE}"):
+        yield seal._SealedUnit(
+            identity.relative_to(folder).as_posix(),
+            [
+                path.relative_to(folder).as_posix()
+                for path in identity.parent.rglob("*")
+                if path.is_file() and path.name not in seal.REWRITTEN
+            ],
+        )
 
 
 async def test_doctor_rebuilds_a_damaged_book_and_leaves_the_others(data: Path, tmp_path: Path) -> None:

@@ -105,10 +105,16 @@ def _read(folder: Path) -> Seal:
 
 def _is_deleted(folder: Path, name: str) -> bool:
     """Whether the whole index or the whole book of this file is gone, as after a move to a server. A book without its
-    chunks is noticed elsewhere."""
-    parts = name.split("/")
-    whole = 4 if BOOKS_FOLDER in parts[2:3] else 2
-    return parts[0] == INDEX_FOLDER and not os.path.exists("/".join([str(folder), *parts[:whole]]))
+    chunks is noticed elsewhere. Earlier releases had no folder of books: with it, their files are gone too."""
+    if not name.startswith(f"{INDEX_FOLDER}/"):
+        return False
+    index, _, below = name.removeprefix(f"{INDEX_FOLDER}/").partition("/")
+    books = f"{folder}/{INDEX_FOLDER}/{index}/{BOOKS_FOLDER}"
+    if below.startswith(f"{BOOKS_FOLDER}/"):
+        return not os.path.exists(f"{books}/{below.split('/')[1]}")
+    if below == IDENTITY_FILE:
+        return not os.path.exists(f"{folder}/{INDEX_FOLDER}/{index}")
+    return os.path.exists(books) or not os.path.exists(f"{folder}/{INDEX_FOLDER}/{index}")
 
 
 class _SealedUnit(NamedTuple):

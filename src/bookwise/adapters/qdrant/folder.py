@@ -23,7 +23,7 @@ from bookwise.adapters.qdrant.engine_errors import ENGINE
 from bookwise.adapters.qdrant.schema import TENANT
 from bookwise.adapters.qdrant.shard import complete, create_shard, is_complete
 
-_CONFIG_FILE = "edge_config.json"  #: the engine's; in the folder of an index, it is one of all books
+_CONFIG_FILE = "edge_config.json"  #: of the engine; directly in the folder of an index: of a shard of all books
 _NAME_MAX = 40
 
 
@@ -36,7 +36,7 @@ class IndexFolder:
     size: int  #: of its vectors
 
     def shard_of(self, book_id: str) -> Path:
-        """Where the shard of a book is. The id is no part of the path: it may contain anything."""
+        """Where the shard of a book is. The id may contain anything: only its letters, digits and digest are used."""
         readable = re.sub(r"[^a-z0-9]+", "-", book_id.lower())[:_NAME_MAX].strip("-")
         return self.path / BOOKS_FOLDER / f"{readable}-{sha256(book_id.encode()).hexdigest()[:12]}".lstrip("-")
 
