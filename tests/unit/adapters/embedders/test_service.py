@@ -8,13 +8,11 @@ import anyio
 import httpx2
 import pytest
 
-from bookwise.adapters.embedders.service import (
-    batches,
-    fit_text,
-)
+from bookwise.adapters.embedders.service import ATTEMPTS, batches, fit_text
 from bookwise.domain.errors import EmbedderUnavailable, Misconfigured
 from tests.support.embedding_services import GOOD, KEY, echo, failure, payload, service
 from tests.support.scripted_http import Reply, Request, Server, answering, scripted
+from tests.support.silent_server import silent_server
 from tests.support.stopped_time import StoppedTime
 
 pytestmark = pytest.mark.anyio
@@ -47,6 +45,14 @@ async def test_many_texts_go_in_batches_and_come_back_in_order() -> None:
         vectors = await client.vectors([str(angle) for angle in angles], payload)
     assert [round(math.atan2(y, x), 6) for x, y in vectors] == [round(angle, 6) for angle in angles]
     assert sorted(len(request.json["texts"]) for request in server.requests) == [2, 3, 3, 3, 3, 3, 3]
+
+
+async def test_a_handshake_that_never_ends_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bookwise.adapters.embedders.service.CONNECT_SECONDS", 0.05)
+    async with silent_server() as server, service(server.url, attempt_seconds=30.0) as client:
+        with pytest.raises(EmbedderUnavailable, match="unreachable"):
+            await client.vectors(["one"], payload)
+        await server.all_closed(ATTEMPTS)
 
 
 async def test_at_most_four_requests_are_under_way_at_once() -> None:

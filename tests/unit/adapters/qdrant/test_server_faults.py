@@ -1,11 +1,9 @@
 """What the index on a server does when the server refuses, fails, hangs or is no Qdrant at all."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
-import anyio
 import pytest
 
 from bookwise.adapters.qdrant.server import ServerAddress, ServerIndex, open_server_index
@@ -16,6 +14,7 @@ from bookwise.domain.search import Filter
 from tests.support.builders import chunks, embedded
 from tests.support.qdrant_loopback import Loopback
 from tests.support.scripted_http import Reply, Request, Server, answering
+from tests.support.silent_server import silent_server
 from tests.support.stopped_time import StoppedTime
 
 pytestmark = pytest.mark.anyio
@@ -247,22 +246,12 @@ async def test_a_wrong_scheme_is_a_tls_failure(faulty: FaultyServer) -> None:
 
 async def test_a_handshake_that_never_ends_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("bookwise.adapters.qdrant.server.CONNECT_SECONDS", 0.05)
-    closed: list[bytes] = []
-
-    async def listen_only(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        closed.append(await reader.read())  # returns when the other side closes
-        writer.close()
-
-    async with await asyncio.start_server(listen_only, "127.0.0.1", 0) as listening:
-        url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        address = ServerAddress(url=url, timeouts=ServerTimeouts(sleep=StoppedTime().sleep))
+    async with silent_server() as server:
+        address = ServerAddress(url=server.url, timeouts=ServerTimeouts(sleep=StoppedTime().sleep))
         with pytest.raises(IndexUnavailable):
             async with open_server_index(address, OPTIONS):
                 pass
-        with anyio.fail_after(10):
-            while len(closed) < ATTEMPTS:  # noqa: ASYNC110 - the server sends no event
-                await anyio.sleep(0.01)
-    assert all(closed), "each has begun a handshake"
+        await server.all_closed(ATTEMPTS)
 
 
 async def test_a_server_that_is_not_there_is_unavailable() -> None:

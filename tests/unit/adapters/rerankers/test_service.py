@@ -3,12 +3,14 @@
 import math
 from contextlib import aclosing
 
+import anyio
 import pytest
 from pydantic import SecretStr
 
 from bookwise.adapters.rerankers.service import ServiceReranker, scores_by_index
 from bookwise.domain.errors import Misconfigured, RerankerUnavailable
 from tests.support.scripted_http import Reply, scripted
+from tests.support.silent_server import silent_server
 
 KEY = "a-secret-that-stays-secret"
 
@@ -38,6 +40,15 @@ async def test_a_response_that_cannot_be_used_is_an_error_without_the_key(reply:
         with pytest.raises(RerankerUnavailable, match=reason) as caught:
             await service.scores("What?", ["one"])
     assert KEY not in caught.value.message
+
+
+@pytest.mark.anyio
+async def test_a_handshake_that_never_ends_leaves_no_socket_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bookwise.adapters.rerankers.service.CONNECT_SECONDS", 0.05)
+    async with silent_server() as server, aclosing(reranker(server.url)) as service:
+        with pytest.raises(RerankerUnavailable, match="unreachable"), anyio.fail_after(10):
+            await service.scores("What?", ["one"])
+        await server.all_closed(1)
 
 
 @pytest.mark.parametrize(
