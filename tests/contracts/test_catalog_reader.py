@@ -74,6 +74,8 @@ async def test_the_book_of_a_chunk_is_found_in_this_index_only(
     assert await reader.books_with_chunk(chunk.id) == ["book"]
     assert await reader.books_with_chunk(chunk.id[:-1]) == []
     assert await SqliteCatalogReader(tmp_path / "bookwise.db", index_id="lost").books_with_chunk(chunk.id) == []
+    async with open_database(sqlite_url(tmp_path / "bookwise.db")) as database:
+        assert await SqlCatalog(database, index_id="lost", exclusive=True).books_with_chunk(chunk.id) == []
 
 
 async def test_the_sqlite_reader_is_not_used_for_absent_or_damaged_files(tmp_path: Path, catalog: Catalog) -> None:

@@ -59,6 +59,16 @@ def changed_files(folder: Path) -> list[str]:
     return sorted(seal.changed | {name for name, file in seal.files.items() if found.get(name) != file.digest})
 
 
+def part_of_index(name: str) -> str | None:
+    """The folder of the book that a file belongs to, or of the whole index; None for a file of no index."""
+    match name.split("/"):
+        case [first, index, books, book, *_] if (first, books) == (INDEX_FOLDER, BOOKS_FOLDER):
+            return f"{first}/{index}/{books}/{book}"
+        case [first, index, *_] if first == INDEX_FOLDER:
+            return f"{first}/{index}"
+    return None
+
+
 def accept_files(folder: Path) -> None:
     """Removes the seal: the files count as unchanged from now on."""
     (folder / SEAL_FILE).unlink(missing_ok=True)
@@ -106,15 +116,13 @@ def _read(folder: Path) -> Seal:
 def _is_deleted(folder: Path, name: str) -> bool:
     """Whether the whole index or the whole book of this file is gone, as after a move to a server. A book without its
     chunks is noticed elsewhere. Earlier releases had no folder of books: with it, their files are gone too."""
-    if not name.startswith(f"{INDEX_FOLDER}/"):
+    part = part_of_index(name)
+    if part is None:
         return False
-    index, _, below = name.removeprefix(f"{INDEX_FOLDER}/").partition("/")
-    books = f"{folder}/{INDEX_FOLDER}/{index}/{BOOKS_FOLDER}"
-    if below.startswith(f"{BOOKS_FOLDER}/"):
-        return not os.path.exists(f"{books}/{below.split('/')[1]}")
-    if below == IDENTITY_FILE:
-        return not os.path.exists(f"{folder}/{INDEX_FOLDER}/{index}")
-    return os.path.exists(books) or not os.path.exists(f"{folder}/{INDEX_FOLDER}/{index}")
+    is_of_earlier_release = f"/{BOOKS_FOLDER}/" not in name and not name.endswith(f"/{IDENTITY_FILE}")
+    return not os.path.exists(f"{folder}/{part}") or (
+        is_of_earlier_release and os.path.exists(f"{folder}/{part}/{BOOKS_FOLDER}")
+    )
 
 
 class _SealedUnit(NamedTuple):

@@ -10,9 +10,8 @@ from pathlib import Path
 import anyio.to_thread
 
 from bookwise.adapters.data_folder import lock_data_folder
-from bookwise.adapters.qdrant.collections import BOOKS_FOLDER
 from bookwise.adapters.qdrant.embedded import open_index
-from bookwise.adapters.seal import accept_files, changed_files
+from bookwise.adapters.seal import accept_files, changed_files, part_of_index
 from bookwise.domain.books import Book
 from bookwise.domain.errors import (
     BookwiseError,
@@ -29,7 +28,7 @@ from bookwise.ingestion.plan import changes
 from bookwise.ingestion.step_store import StepStore
 from bookwise.operations.shared_ingest import SharedIngest, work_on_job
 from bookwise.settings import Settings
-from bookwise.wiring import INDEX_FOLDER, App, database_url, index_folder, open_embedder
+from bookwise.wiring import App, database_url, index_folder, open_embedder
 from bookwise.wiring.catalog_stores import open_catalog_stores
 
 DAMAGED_FOLDER = "damaged"
@@ -109,7 +108,7 @@ async def check_files(settings: Settings, *, repair: bool) -> FileCheck:
     with lock_data_folder(settings.data_dir, writes=False):
         changed = changed_files(settings.data_dir)
         problems = [f"{name}: changed by something else since Bookwise wrote it" for name in changed]
-        in_index = {_part_of_index(name, settings) for name in changed if name.startswith(f"{INDEX_FOLDER}/")}
+        in_index = {settings.data_dir / part for name in changed if (part := part_of_index(name))}
         damage = await _index_damage(settings)
         problems += damage.values()
         lost = set(damage)
@@ -119,12 +118,6 @@ async def check_files(settings: Settings, *, repair: bool) -> FileCheck:
         if repair and changed and in_index <= lost:
             accept_files(settings.data_dir)
     return FileCheck(problems=tuple(problems), moved=tuple(moved))
-
-
-def _part_of_index(name: str, settings: Settings) -> Path:
-    """The folder of the book that a file belongs to, or of the whole index."""
-    parts = name.split("/")
-    return settings.data_dir.joinpath(*parts[: 4 if BOOKS_FOLDER in parts[2:3] else 2])
 
 
 def _outermost(folders: Iterable[Path]) -> list[Path]:

@@ -19,7 +19,11 @@ def index_name(collection: str, fingerprint: str) -> str:
 
 def index_ids(folder: Path) -> dict[str, str]:
     """The id of each index below `folder`, by folder name. An index that cannot be read is left out."""
-    return {path.parent.name: index_id for path in sorted(folder.glob(f"*/{IDENTITY_FILE}")) if (index_id := _id(path))}
+    return {
+        path.parent.name: index_id
+        for path in sorted(folder.glob(f"*/{IDENTITY_FILE}"))
+        if (index_id := stored_id(path))
+    }
 
 
 def configured_name(name: str, fingerprint: str) -> str:
@@ -32,7 +36,8 @@ def _slug(fingerprint: str) -> str:
     return re.sub(r"[^A-Za-z0-9.-]+", "-", fingerprint)
 
 
-def _id(path: Path) -> str:
+def stored_id(path: Path) -> str:
+    """The id in an identity file; empty if it cannot be read."""
     try:
         return str(json.loads(path.read_text(encoding="utf-8"))["id"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -18,7 +18,7 @@ from bookwise.adapters.disk_space import require_space
 from bookwise.adapters.disk_sync import has_content, write_json
 from bookwise.adapters.qdrant import conditions
 from bookwise.adapters.qdrant.book_shard import NO_LIMIT, PAGE_SIZE, read_records
-from bookwise.adapters.qdrant.collections import BOOKS_FOLDER, IDENTITY_FILE
+from bookwise.adapters.qdrant.collections import BOOKS_FOLDER, IDENTITY_FILE, stored_id
 from bookwise.adapters.qdrant.engine_errors import ENGINE
 from bookwise.adapters.qdrant.schema import TENANT
 from bookwise.adapters.qdrant.shard import complete, create_shard, is_complete
@@ -45,10 +45,7 @@ class IndexFolder:
 
     def is_unchanged(self) -> bool:
         """Whether the folder still holds this index: it may have been removed or replaced."""
-        try:
-            return _read_id(self.path) == self.id
-        except (OSError, ValueError, KeyError):
-            return False
+        return stored_id(self.path / IDENTITY_FILE) == self.id
 
 
 def open_folder(path: Path, size: int) -> IndexFolder:
@@ -57,7 +54,9 @@ def open_folder(path: Path, size: int) -> IndexFolder:
     Without an identity it is the rest of a creation that was interrupted. No catalog can name that, so it is removed.
     """
     if has_content(path / IDENTITY_FILE):
-        index = IndexFolder(path=path, id=_read_id(path), size=size)
+        index = IndexFolder(
+            path=path, id=json.loads((path / IDENTITY_FILE).read_text(encoding="utf-8"))["id"], size=size
+        )
         if (path / _CONFIG_FILE).exists():
             _split(index)
         _remove_others(path)
@@ -69,10 +68,6 @@ def open_folder(path: Path, size: int) -> IndexFolder:
     index = IndexFolder(path=path, id=str(uuid.uuid4()), size=size)
     write_json(path / IDENTITY_FILE, {"id": index.id, "size": size, "engine": version(ENGINE)})
     return index
-
-
-def _read_id(path: Path) -> str:
-    return str(json.loads((path / IDENTITY_FILE).read_text(encoding="utf-8"))["id"])
 
 
 def _split(index: IndexFolder) -> None:
