@@ -11,9 +11,10 @@ from bookwise.domain.search import Hit, Live, SearchQuery, SearchResult, Timings
 from bookwise.ports import CatalogReader, Embedder, LessonIndex, Reranker
 from bookwise.retrieval.fuse import CANDIDATES_MIN, Ranked, ranked
 from bookwise.retrieval.rerank import RERANK_CANDIDATES, RERANK_SECONDS, rerank
+from bookwise.text.fences import CODE_BLOCK
 from bookwise.text.words import content_words
 
-_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
+_CODE = re.compile(rf"{CODE_BLOCK}|`[^`\n]*`", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

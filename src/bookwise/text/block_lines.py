@@ -4,12 +4,13 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, cast
 
+from bookwise.text.fences import FENCE
+
 LineKind: TypeAlias = Literal["blank", "code", "heading", "table", "item", "prose"]
 
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")  # also deeply indented: inside a list item
 _BEGINNING = re.compile(
     r"(?P<blank>\s*$)"
-    rf"|(?P<code>{_FENCE.pattern})"
+    rf"|(?P<code>{FENCE.pattern})"
     r"|(?P<heading>\s{0,3}#{1,6}\s+\S)"
     r"|(?P<table>\s*\|.*\|\s*$)"
     r"|(?P<item>\s*(?:[-*+]|\d{1,3}[.)])\s+\S)"  # a number alone at the start of a line is prose
@@ -39,7 +40,7 @@ def block_end(lines: Sequence[str], at: int) -> int:
 
 def _fence_end(lines: Sequence[str], at: int) -> int:
     """The line after the closing fence; the end of the text without one."""
-    opening = _FENCE.match(lines[at])
+    opening = FENCE.match(lines[at])
     fence = opening.group(1) if opening else "```"
     for index in range(at + 1, len(lines)):
         closing = lines[index].strip()

@@ -10,6 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 from unicodedata import normalize
 
+from bookwise.text.fences import CODE_BLOCK
 from bookwise.text.question_openings import OPENINGS
 
 ENGLISH = "en"
@@ -251,7 +252,7 @@ _ACCENTS = tuple(
 )
 _MARKS = (("es", re.compile("[¿¡]")),)
 
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`|https?://\S+", re.DOTALL)
+_CODE = re.compile(rf"{CODE_BLOCK}|`[^`\n]*`|https?://\S+", re.DOTALL)
 _QUOTED = re.compile(r"\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|(?<!\w)['‘][^'’\n]+['’](?!\w)")
 _LETTER = re.compile(r"[^\W\d_]")
 _PUNCTUATION = "\"'“”„‘’«»()[]{}<>,.;:!?¿¡…*-–—"

@@ -3,7 +3,9 @@
 import html
 import re
 
-_CODE_BLOCK = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
+from bookwise.text.fences import CODE_BLOCK
+
+_CODE_BLOCK = re.compile(CODE_BLOCK, re.DOTALL)
 _HIDDEN = re.compile(r"<(script|style|svg|iframe)\b.*?(?:</\1\s*>|\Z)|<!--.*?(?:-->|\Z)", re.DOTALL | re.IGNORECASE)
 #: A tag, also an unfinished one. `vector<int>` is code: a single name after a word, without a slash.
 _TAG = re.compile(r"(?<!\w)<[A-Za-z!/?][^<>]*(?:>|\Z)|<(?:/[^<>]*|[A-Za-z][\w-]*[\s/][^<>]*)(?:>|\Z)")

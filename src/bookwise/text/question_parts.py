@@ -3,11 +3,13 @@
 import re
 from dataclasses import dataclass
 
+from bookwise.text.fences import CODE_BLOCK
 from bookwise.text.sentences import split_sentences
 
 LONG_WORDS = 40  #: from here on a question is a story with a question in it (docs/benchmarks.md, Long questions)
 
-_FENCE = re.compile(r"```[\w+-]*\n?(.*?)(?:```|\Z)", re.DOTALL)
+_CODE_BLOCK = re.compile(CODE_BLOCK, re.DOTALL)
+_FENCES = re.compile(r"\A(?:```|~~~)[\w+-]*\n?|(?:```|~~~)\Z")
 _INLINE = re.compile(r"`([^`\n]+)`")
 _INLINE_WORDS = 4  #: of inline code that is still a name; a longer one is code
 _CODE_LINE = re.compile(
@@ -44,12 +46,12 @@ def split_code(text: str) -> QuestionParts:
     """
     code: list[str] = []
 
-    def cut(match: re.Match[str]) -> str:
-        code.append(match[1].strip())
+    def cut(part: str) -> str:
+        code.append(part.strip())
         return "\n"
 
-    prose = _FENCE.sub(cut, text)
-    prose = _INLINE.sub(lambda match: cut(match) if len(match[1].split()) > _INLINE_WORDS else match.group(), prose)
+    prose = _CODE_BLOCK.sub(lambda block: cut(_FENCES.sub("", block[0])), text)
+    prose = _INLINE.sub(lambda inline: cut(inline[1]) if len(inline[1].split()) > _INLINE_WORDS else inline[0], prose)
     prose, lines = _without_code_lines(prose)
     code.extend(lines)
     if not any(map(str.isalpha, prose)):

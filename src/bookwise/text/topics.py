@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
+from bookwise.text.fences import CODE_BLOCK
 from bookwise.text.words import WORD, is_content_word, stem
 
 #: Words for actions and properties: they do not identify a topic.
@@ -46,7 +47,7 @@ _SENTENCE_START = re.compile(r"(?:[.!?:;]|\n|^)[\s\"'*_#>\d.)-]*$")
 _SUBJECT = re.compile(r"\s+(?:is|are|was|were|has|have|can|uses|provides|lets|gives)\b")
 _CAPITAL = r"[^\W\d_a-zß-ÿ]\w*(?:[./+-]\w+|\+\+)*"
 _CAPITALS = re.compile(rf"(?<!\w){_CAPITAL}(?: (?:{_CAPITAL}|\d+(?!\w)))*")
-_MARKUP = re.compile(r"```.*?(?:```|\Z)|\[\d+\]|\]\([^)]*\)|https?://\S+", re.DOTALL)
+_MARKUP = re.compile(rf"{CODE_BLOCK}|\[\d+\]|\]\([^)]*\)|https?://\S+", re.DOTALL)
 _ITEM = re.compile(r"^[ \t]*(?:[-*•]|\d+[.)])[ \t]+(.+)$", re.MULTILINE)
 # Characters read of an answer, and sizes of what is taken from it; chosen with `benchmarks.followups`.
 _NAMES_READ = 800

@@ -18,6 +18,8 @@ STORY = (
         ("Why is `let a = b + c` wrong here?", "Why is \n wrong here?", "let a = b + c"),
         ("Why does this loop?\nwhile True:\nx = 1\nprint(x)\n", "Why does this loop?\nwhile True:", "x = 1\nprint(x)"),
         ("How do I set\nx = 1 in a launch file?", "How do I set\nx = 1 in a launch file?", ""),
+        ("Why does it fail?\n~~~rust\nlet x = 5;\n~~~", "Why does it fail?", "let x = 5;"),
+        ("Why does it fail?\n```\nlet x = 5;", "Why does it fail?", "let x = 5;"),
         ("```\nlet x = 5;\n```", "```\nlet x = 5;\n```", ""),
     ],
 )

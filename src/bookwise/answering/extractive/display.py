@@ -4,6 +4,7 @@ import re
 from textwrap import dedent
 
 from bookwise.text.blocks import MarkdownBlock
+from bookwise.text.fences import FENCE
 
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]+)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
@@ -12,7 +13,6 @@ _ADMONITION = re.compile(r"^\s*(?::::+\s*\w*[^\n]*|!!!\s*\w+[^\n]*|\?\?\?\+?\s*\
 _FOOTNOTE = re.compile(r"\[\^[^\]]+\]")
 _HEADING_ID = re.compile(r"\s*\{#[\w-]+\}")
 _DEFINITION = re.compile(r"^\s*\[[^\]]+\]:\s+\S+.*$", re.MULTILINE)
-_FENCE = re.compile(r"^\s*(?:`{3,}|~{3,})")
 _ADDRESS = re.compile(r"<(https?://[^<>\s]+)>")
 _COMMENT = re.compile(r"<!--.*?-->|\{/\*.*?\*/\}", re.DOTALL)
 _TAG = re.compile(r"</?[A-Za-z][^<>\n]*>")
@@ -50,7 +50,7 @@ def _lines(text: str) -> str:
     """Returns a list or a table, cleaned line by line; the code inside a list stays unchanged."""
     lines, in_code = [], False
     for line in text.splitlines():
-        fence = bool(_FENCE.match(line))
+        fence = bool(FENCE.match(line))
         lines.append(line if fence or in_code else _outside_code(line).rstrip())
         in_code ^= fence
     return "\n".join(lines)

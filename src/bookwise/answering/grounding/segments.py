@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from bookwise.answering.grounding.citation_marks import masked, settled
 from bookwise.domain.answers import Passage
+from bookwise.text.fences import FENCE
 from bookwise.text.sentences import UnitKind, units
 
-_FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 _FIRST_WINDOW = 500  #: characters searched first for the end of a segment
 
 
@@ -59,7 +59,7 @@ def _cut(text: str, passages: Sequence[Passage]) -> Segment | None:
 def _is_open_code(text: str) -> bool:
     """Returns whether the text starts with code whose last line is missing: a cheap check for long code that arrives in
     hundreds of deltas."""
-    fence = _FENCE.match(text)
+    fence = FENCE.match(text)
     return fence is not None and not re.search(rf"\n[ \t]*{fence.group(1)}[`~]*[ \t\r]*\n", text)
 
 
