@@ -60,22 +60,27 @@ class ProcessRateLimits:
 
     def _require_room(self, share: Share, now: float) -> None:
         times = self._admitted.get(_client(share), deque())
-        while times and times[0] + WINDOW_SECONDS <= now:
+        while times and _seconds_left(times[0], now) <= 0:
             times.popleft()
         if len(times) >= share.limit:
-            raise share.rate_error(times[-share.limit] + WINDOW_SECONDS - now)
+            raise share.rate_error(_seconds_left(times[-share.limit], now))
 
     def _count(self, share: Share, now: float) -> tuple[int, float]:
         """Counts a request; returns the requests left and the seconds until there is one more."""
         times = self._admitted.setdefault(_client(share), deque())
         times.append(now)
         self._admitted.move_to_end(_client(share))
-        return share.limit - len(times), times[0] + WINDOW_SECONDS - now
+        return share.limit - len(times), _seconds_left(times[0], now)
 
     def _forget(self, now: float) -> None:
         """Drops callers whose last request has left the window."""
-        while self._admitted and next(iter(self._admitted.values()))[-1] + WINDOW_SECONDS <= now:
+        while self._admitted and _seconds_left(next(iter(self._admitted.values()))[-1], now) <= 0:
             self._admitted.popitem(last=False)
+
+
+def _seconds_left(admitted: float, now: float) -> float:
+    """How long a request still counts. The sum of a clock and the window, rounded, could be longer than the window."""
+    return WINDOW_SECONDS - (now - admitted)
 
 
 def _client(share: Share) -> _Client:

@@ -88,6 +88,14 @@ async def test_a_refused_request_says_when_to_come_back(limits: ProcessRateLimit
         assert (await client.get("/plain")).status_code == 200
 
 
+async def test_no_request_counts_for_longer_than_the_window(limits: ProcessRateLimits, time: StoppedTime) -> None:
+    time.now = 458.9846513979157  # the window added to it, rounded, and subtracted again is more than 60
+    async with Site(limits, SLOW).client() as client:
+        for remaining in (1, 0):
+            assert (await client.get("/plain")).headers["RateLimit"] == f'"default";r={remaining};t=60'
+        assert (await client.get("/plain")).headers["Retry-After"] == "60"
+
+
 async def test_the_open_service_says_nothing_of_limits(limits: ProcessRateLimits) -> None:
     async with Site(limits, ANYONE).client() as client:
         answer = await client.get("/plain")
