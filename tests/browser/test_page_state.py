@@ -313,6 +313,9 @@ async def test_a_lesson_opened_in_a_browser_is_a_page_with_the_marked_words_of_t
     await page.goto(address)
     await expect(page.locator("mark").first).to_be_in_viewport()
     assert await page.locator("mark").all_inner_texts() == marked
+    await page.goto(f"{address}&quote=Restart the controller.")  # words of another section
+    await expect(page.locator("mark").first).to_be_in_viewport()
+    assert await page.locator("mark").all_inner_texts() == marked
     lesson = address.partition("/read/")[2].partition("?")[0]
     await page.goto(f"{site.url}/lesson/{lesson}?book_id=book")
     await expect(page).to_have_url(re.compile(f"/read/{lesson}\\?book=book$"))

@@ -30,7 +30,7 @@ def test_highlights_in_every_kind_of_block_never_break_its_markup() -> None:
     html = marked(MIXED, "Yeast `is`** slow.", "Mix <b>it</b>\n   well.", "bake", "c | d", cited=True)
     assert "<strong>Salt. <mark>Yeast </mark><mark><code>is</code></mark></strong><mark> slow.</mark>" in html
     assert "<li><mark>Mix &lt;b&gt;it&lt;/b&gt;</mark>\n<mark>well.</mark> <sup" in html
-    assert "<mark>bake</mark>" in html
+    assert "knead\n<mark>  bake\n</mark>" in html
     assert '<td><mark>c</mark></td>\n<td class="bw-right"><mark>d</mark></td>' in html
     assert html.count("<ul>") == 1
 

@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from itertools import pairwise, takewhile
 
 from bookwise.answering.relevance.question_type import QuestionType
-from bookwise.answering.relevance.rank import TermWeights, UnitContext, match_score
+from bookwise.answering.relevance.rank import TermWeights, UnitContext, defines_asked, match_score
 from bookwise.answering.relevance.sections import coverage
 from bookwise.domain.answers import Highlight
+from bookwise.text.blocks import MarkdownKind
 from bookwise.text.sentences import Unit, UnitKind, units
 from bookwise.text.words import is_content_word, words
 
-# Chosen with `benchmarks.readers` on rust_book and quantecon_intro: many facts in few highlighted words.
+# Chosen with `benchmarks.readers`: many facts in few highlighted words.
 HIGHLIGHTS_MAX = 2  #: per section, without what a highlighted sentence introduces
-LEAST_COVERAGE = 0.2  #: share of the question that a highlight must hold
+LEAST_COVERAGE = 0.2  #: share of the question that a highlight must hold, unless it has the form of an answer
 WITHIN = 0.85  #: what a further highlight must score, against the best one
-INTRODUCED_MAX = 5  #: items or code lines below a highlighted sentence; a longer list or code speaks for itself
+FORM_WEIGHT = 0.8  #: for a sentence that has the form of an answer
+INTRODUCED_MAX = 8  #: items or code lines below a highlighted sentence; a longer list or code speaks for itself
+
+_BLOCKS: dict[UnitKind, MarkdownKind] = {"item": "list", "code": "code"}  #: the block that a part belongs to
 
 _CODE = re.compile(
     r"^[ \t]*(?P<fence>`{3,}|~{3,})[^\n]*(?:\n|\Z)(?P<lines>.*?)(?:(?P<end>^[ \t]*(?P=fence)[`~]*[ \t]*$)|\Z)",
@@ -45,10 +49,10 @@ class TextPart:
 
 
 def find_highlights(text: str, question: QuestionType, weights: TermWeights) -> tuple[Highlight, ...]:
-    """Returns the best part of a section and the others that are about as good, in order; none when the best one
-    holds too little of the question."""
+    """Returns the best part of a section and the others that are about as good, in order; none when no part holds
+    enough of the question or has the form of an answer."""
     parts = _parts(text)
-    scores = [_score(question, part, weights) for part in parts]
+    scores = [_score(question, parts, at, weights) for at in range(len(parts))]
     best = max(scores, default=0.0)
     if best == 0.0:
         return ()
@@ -58,15 +62,25 @@ def find_highlights(text: str, question: QuestionType, weights: TermWeights) -> 
     return tuple(parts[at].highlight for at in sorted(chosen))
 
 
-def _score(question: QuestionType, part: TextPart, weights: TermWeights) -> float:
+def _score(question: QuestionType, parts: Sequence[TextPart], at: int, weights: TermWeights) -> float:
     """How well a part answers; 0 if it holds too little of the question. Code needs the sentence above it."""
+    part = parts[at]
+    if part.kind == "code":
+        return 0.0
     sequence = [word for word in words(part.text) if is_content_word(word)]
     terms = frozenset(sequence)
-    if part.kind == "code" or coverage(weights, terms) < LEAST_COVERAGE:
-        return 0.0
     unit = Unit(part.kind, part.text, part.start)
+    has_form = defines_asked(question, unit) or _introduces_asked(question, parts, at)
+    if not has_form and coverage(weights, terms) < LEAST_COVERAGE:
+        return 0.0
     context = UnitContext(0, unit, terms, frozenset(), frozenset(pairwise(sequence)))
-    return match_score(question, context, weights)
+    return match_score(question, context, weights) + FORM_WEIGHT * has_form
+
+
+def _introduces_asked(question: QuestionType, parts: Sequence[TextPart], at: int) -> bool:
+    """Whether a sentence introduces a list or code, and the question asks for one rather than for a sentence."""
+    below = _introduced(parts, at)
+    return bool(below) and "paragraph" not in question.wanted and _BLOCKS[parts[below[0]].kind] in question.wanted
 
 
 def _introduced(parts: Sequence[TextPart], at: int) -> list[int]:
@@ -75,7 +89,7 @@ def _introduced(parts: Sequence[TextPart], at: int) -> list[int]:
         return []
     kind = parts[at + 1].kind
     below = list(takewhile(lambda index: parts[index].kind == kind, range(at + 1, len(parts))))
-    return below if kind in ("item", "code") and len(below) <= INTRODUCED_MAX else []
+    return below if kind in _BLOCKS and len(below) <= INTRODUCED_MAX else []
 
 
 def _parts(text: str) -> list[TextPart]:

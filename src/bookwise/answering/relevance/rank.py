@@ -149,6 +149,13 @@ def _is_definition(question: QuestionType, unit: Unit) -> bool:
     return bool(question.terms & subject) and question.terms <= content_words(unit.text)
 
 
+def defines_asked(question: QuestionType, unit: Unit) -> bool:
+    """Returns whether a sentence defines what the question asks about, or a part of its name: `A node is …` for `What
+    is a ROS 2 node?`."""
+    subject = _definition_subject(unit)
+    return question.kind == "definition" and bool(subject) and subject <= question.terms
+
+
 def _definition_subject(unit: Unit) -> frozenset[str]:
     """Returns the terms before the defining verb; empty for a unit that defines nothing."""
     verb = _DEFINING_VERB.search(unit.text)

@@ -37,6 +37,14 @@ def section_htmls(chunks: Sequence[Chunk], quotes: Sequence[str], links: LessonL
 
 
 def quote_ranges(text: str, quotes: Sequence[str]) -> list[Highlight]:
-    """Where the quotes are in the text, in order. A quote that is not there is left out."""
-    found = ((text.find(quote), len(quote)) for quote in quotes if quote.strip())
-    return [Highlight(start, start + length) for start, length in sorted(found) if start >= 0]
+    """Where the quotes are in the text, in order. A quote that is not there is left out. One that is there twice, such
+    as the start of two commands, is the one after the quote before it."""
+    found, end = set[tuple[int, int]](), 0
+    for quote in filter(str.strip, quotes):
+        start = text.find(quote, end)
+        if start < 0:
+            start = text.find(quote)
+        if start >= 0:
+            end = start + len(quote)
+            found.add((start, end))
+    return [Highlight(start, end) for start, end in sorted(found)]

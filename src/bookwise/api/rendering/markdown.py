@@ -82,12 +82,11 @@ def _lower_headings(tokens: Sequence[Token], top_heading: int) -> None:
 
 
 def _code_parts(code: str, reader: HighlightReader) -> Iterator[tuple[str, bool]]:
-    """Line by line, because code in a list is indented in the source. A line is highlighted as a whole."""
+    """The lines, and whether each is highlighted. A line is highlighted as a whole: code in a list is indented in the
+    source."""
     for line in code.splitlines(keepends=True):
         words = line.strip()
-        marked = bool(words) and any(marked for _, marked in reader.parts(words))
-        indent, rest = line[: len(line) - len(line.lstrip())], line.lstrip()
-        yield from ((indent, False), (rest.rstrip("\n"), marked), ("\n" if line.endswith("\n") else "", False))
+        yield line, bool(words) and any(marked for _, marked in reader.parts(words))
 
 
 def _with_marks(token: Token, reader: HighlightReader) -> Iterator[Token]:

@@ -53,6 +53,11 @@ function keyForm(message) {
   return form;
 }
 
+/** Quoted words that are also in other sections, such as a short command, are not what is cited there. */
+function unmarkOutside(cited) {
+  for (const mark of frame.querySelectorAll("mark")) if (!cited.contains(mark)) mark.replaceWith(...mark.childNodes);
+}
+
 async function show() {
   const query = new URLSearchParams({ html: "true", ...(parameters.get("book") && { book_id: parameters.get("book") }) });
   for (const quote of parameters.getAll("quote")) query.append("quote", quote);
@@ -60,7 +65,8 @@ async function show() {
     const lesson = await service.json(`lesson/${encodeURIComponent(id)}?${query}`);
     document.title = `${lesson.title} · Bookwise`;
     frame.replaceChildren(lessonView(lesson));
-    const cited = parameters.get("chunk") && [...frame.querySelectorAll("section")].find((one) => one.dataset.chunks.split(" ").includes(parameters.get("chunk")));
+    const cited = [...frame.querySelectorAll("section")].find((one) => one.dataset.chunks.split(" ").includes(parameters.get("chunk")));
+    if (cited?.querySelector("mark")) unmarkOutside(cited);
     (frame.querySelector("mark") || cited)?.scrollIntoView({ block: "center" });
   } catch (error) {
     const ask = { unauthenticated: service.key ? STRINGS.wrongKey : STRINGS.needsKey, "forbidden-origin": STRINGS.forbiddenOrigin }[error.code];

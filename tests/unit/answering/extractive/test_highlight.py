@@ -24,6 +24,16 @@ def test_a_definition_goes_before_a_sentence_with_the_same_words() -> None:
     assert highlighted("What is a node?", text) == ["A **node** is a participant in the graph."]
 
 
+def test_a_definition_may_have_a_part_of_the_name() -> None:
+    text = "A **node** is a participant in the graph. ROS 2 does not stop two nodes with one name. [1]"
+    assert highlighted("What is a ROS 2 node?", text)[0] == "A **node** is a participant in the graph."
+
+
+def test_a_sentence_about_something_else_defines_nothing_that_is_asked() -> None:
+    text = "A node list is long. A ROS 2 system runs the node. [1]"
+    assert highlighted("What is a ROS 2 node?", text) == ["A ROS 2 system runs the node."]
+
+
 def test_a_sentence_that_is_about_as_good_is_highlighted_too() -> None:
     text = "Steam makes the crust shiny. Bake it hot. Steam makes the crust crisp. [1]"
     assert highlighted("What does steam do to the crust?", text) == [
@@ -76,6 +86,18 @@ def test_so_is_a_short_list() -> None:
         "Open a terminal.",
         "Run `ros2 doctor`.",
     ]
+
+
+def test_steps_go_before_a_sentence_with_more_of_the_question() -> None:
+    text = "A workspace needs no file of its own. Make the directory and build it:\n\n```\nmkdir src\nbuild\n```\n\n[1]"
+    steps = ["Make the directory and build it:", "mkdir src", "build"]
+    assert highlighted("How do I create a workspace?", text) == steps
+    assert highlighted("Why is there a workspace?", text) == ["A workspace needs no file of its own."]
+
+
+def test_a_list_is_not_ahead_of_a_sentence_where_both_can_answer() -> None:
+    text = "Rye is darker. Then do this:\n\n- Mix.\n- Bake.\n\n[1]"
+    assert highlighted("What is the difference between rye and wheat?", text) == ["Rye is darker."]
 
 
 @pytest.mark.parametrize(("count", "expected"), [(INTRODUCED_MAX, INTRODUCED_MAX + 1), (INTRODUCED_MAX + 1, 1)])

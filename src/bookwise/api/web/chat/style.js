@@ -1,10 +1,10 @@
 // The style of the chat. Colours, font and radius come from --bw-* properties, which a page can set.
 
 const LIGHT = `--bw-accent: #1f4fbf; --bw-on-accent: #fff; --bw-bg: #fff; --bw-text: #1b2130; --bw-soft: #566072; --bw-shade: #f4f6f9;
-  --bw-border: #dde2ea; --bw-mark: #fff0b3; --bw-good: #17693b; --bw-fair: #825200; --bw-bad: #a42c1c; --bw-bad-bg: #fdf1ef;
+  --bw-border: #dde2ea; --bw-mark: #fff0b3; --bw-mark-line: #fff8dc; --bw-mark-edge: #dfb92f; --bw-good: #17693b; --bw-fair: #825200; --bw-bad: #a42c1c; --bw-bad-bg: #fdf1ef;
   --bw-code-k: #8a1f9c; --bw-code-s: #1a6b34; --bw-code-n: #1f4fbf; --bw-code-m: #97450a; --bw-code-c: #5d6675; --bw-code-o: #0a6478; --bw-shadow: 0 8px 30px #1b213026;`;
 const DARK = `--bw-accent: #9dbcff; --bw-on-accent: #10182a; --bw-bg: #14181f; --bw-text: #e6e9ef; --bw-soft: #a4aebd; --bw-shade: #1d232d;
-  --bw-border: #343d4b; --bw-mark: #574c17; --bw-good: #74d6a0; --bw-fair: #eabf6a; --bw-bad: #ffa596; --bw-bad-bg: #33201f;
+  --bw-border: #343d4b; --bw-mark: #574c17; --bw-mark-line: #2b2a1e; --bw-mark-edge: #b3952c; --bw-good: #74d6a0; --bw-fair: #eabf6a; --bw-bad: #ffa596; --bw-bad-bg: #33201f;
   --bw-code-k: #dfa8ef; --bw-code-s: #93d9a6; --bw-code-n: #9dbcff; --bw-code-m: #f0b483; --bw-code-c: #98a3b3; --bw-code-o: #86d3e3; --bw-shadow: 0 8px 30px #0009;`;
 
 /** Rules for text that the service rendered; the lesson page uses them too. */
@@ -24,14 +24,14 @@ const TEXT = `
 .bw-text code { font: .9em/1.5 ui-monospace, "SF Mono", Consolas, monospace; }
 .bw-text :not(pre) > code { padding: .1em .3em; border-radius: .3em; background: var(--bw-shade); }
 .bw-text mark { padding: .1em 0; border-radius: .15em; background: var(--bw-mark); color: inherit; box-decoration-break: clone; -webkit-box-decoration-break: clone; }
-.bw-text mark > code, .bw-text code > mark { background: var(--bw-mark); }
+.bw-text mark > code, .bw-text :not(pre) > code > mark { background: var(--bw-mark); }
 .bw-code { margin: 0 0 .9em; border: 1px solid var(--bw-border); border-radius: var(--bw-radius); background: var(--bw-shade); overflow: hidden; }
 .bw-code-head { display: flex; align-items: center; justify-content: space-between; padding: .1em .3em .1em .9em; font-size: .78em; color: var(--bw-soft); }
-.bw-code pre { margin: 0; padding: .1em .9em .8em; overflow-x: auto; }
-.bw-code mark { padding: .15em 0; }
+.bw-code pre { margin: 0; padding: .1em 0 .8em; overflow-x: auto; }
+.bw-code code { display: block; width: max-content; min-width: 100%; padding: 0 .9em; }
+.bw-code mark { display: block; margin: 0 -.9em; padding: 0 .9em 0 calc(.9em - 3px); border-left: 3px solid var(--bw-mark-edge); border-radius: 0; background: var(--bw-mark-line); }
 .bw-code .k { color: var(--bw-code-k); } .bw-code .s { color: var(--bw-code-s); } .bw-code .n { color: var(--bw-code-n); }
 .bw-code .m { color: var(--bw-code-m); } .bw-code .c { color: var(--bw-code-c); } .bw-code .o { color: var(--bw-code-o); }
-.bw-code mark :is(.c, .k, .s, .n, .m, .o) { color: inherit; }
 .bw-table { margin: 0 0 .9em; overflow-x: auto; border: 1px solid var(--bw-border); border-radius: var(--bw-radius); }
 .bw-table table { border-collapse: collapse; width: 100%; font-size: .93em; overflow-wrap: normal; }
 .bw-table :is(th, td) { padding: .45em .8em; border-bottom: 1px solid var(--bw-border); text-align: left; vertical-align: top; }
@@ -109,6 +109,7 @@ export const STYLE = `
 .bw-refused .bw-text > :last-child, .bw-blocked .bw-text > :last-child { margin-bottom: 0; }
 .bw-footer { display: flex; flex-direction: column; gap: .8em; margin-top: .9em; }
 .bw-note { color: var(--bw-soft); font-size: .92em; }
+.bw-answer > .bw-note { margin-bottom: .6em; }
 .bw-note .bw-button, .bw-problem .bw-button { margin-top: .5em; }
 .bw-problem { color: var(--bw-bad); }
 div.bw-problem { padding: .8em 1em; border: 1px solid var(--bw-bad); border-radius: var(--bw-radius); background: var(--bw-bad-bg); }
