@@ -9,7 +9,7 @@ from playwright.async_api import Browser, Page, Route, expect
 
 from tests.browser.axe import accessibility_issues
 from tests.support.scripted_http import scripted
-from tests.support.scripted_model import says
+from tests.support.scripted_model import chunk, dripping, says
 from tests.support.served import Served, served
 from tests.support.small_book import settings_for
 
@@ -26,6 +26,8 @@ expect.set_options(timeout=40_000)
 
 
 async def ask(page: Page, question: str) -> None:
+    """Asks when the answer before is complete: until then the page takes no question."""
+    await expect(page.get_by_role("button", name="Ask", exact=True)).to_be_visible()
     await page.get_by_label("Your question").fill(question)
     await page.keyboard.press("Enter")
 
@@ -288,8 +290,9 @@ async def test_stop_keeps_the_text_and_hostile_text_is_shown_and_never_run(
     page: Page, tmp_path: Path, small_book: Path
 ) -> None:
     bad = says(TRUE, " <script>window.pwned = 2</script> [look](javascript:window.pwned=3) <b onclick='x'>bold</b>")
+    half = dripping([chunk({"content": f"{TRUE} And"}), chunk({"content": " more."})], pause=30)
     async with (
-        scripted(bad, says(TRUE, " And more.", delay=30)) as model,
+        scripted(bad, half) as model,
         served(settings_for(tmp_path / "data", model_url=model.url, unsupported="mark"), small_book) as site,
     ):
         await page.goto(site.url)
@@ -299,9 +302,11 @@ async def test_stop_keeps_the_text_and_hostile_text_is_shown_and_never_run(
         await ask(page, VALVE)
         await expect(page.locator("article").nth(1)).to_contain_text("<script>")
         await expect(page.locator("article").nth(1).locator(".bw-tools")).to_be_visible()
-        await ask(page, FOLLOW_UP)
+        await ask(page, VALVE)
+        await expect(page.locator("article").nth(2)).to_contain_text("below 30 percent")
         await page.get_by_role("button", name="Stop").click()
         await expect(page.locator("article").last.get_by_text("Stopped.")).to_be_visible()
+        await expect(page.locator("article").last).to_contain_text("below 30 percent")
         await expect(page.get_by_role("status")).to_have_text("Stopped.")
     assert await page.evaluate("() => window.pwned") is None
     assert await page.locator("article script, article b, article img, article a[href^=javascript]").count() == 0

@@ -30,15 +30,19 @@ class Served:
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it listens."""
+    """A server that says when it listens, and when it has ended."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
-        self.ready = anyio.Event()
+        self.ready, self.ended = anyio.Event(), anyio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         self.ready.set()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().shutdown(sockets)
+        self.ended.set()
 
 
 @asynccontextmanager
@@ -59,3 +63,6 @@ async def served(
                 yield Served(url=f"http://127.0.0.1:{listening.getsockname()[1]}", service=app.state.service)
             finally:
                 server.should_exit = True
+                # A test that failed leaves no service behind to the next one.
+                with anyio.move_on_after(30, shield=True):
+                    await server.ended.wait()
