@@ -19,7 +19,7 @@ import httpx2
 from playwright.async_api import Browser, ViewportSize, async_playwright
 from playwright.async_api import Error as PlaywrightError
 from tests.browser.axe import accessibility_issues
-from tests.browser.conftest import BREAD_LESSONS
+from tests.browser.conftest import BREAD_LESSONS, CHROMIUM
 from tests.support.apps import SAMPLE_BOOK, write_book
 from tests.support.program import PROGRAM, environment
 from tests.support.serve_process import serving
@@ -86,7 +86,7 @@ async def main(states: Path | None, names: Sequence[str]) -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
         books = (SAMPLE_BOOK, write_book(Path(folder) / "bread", BREAD_LESSONS)) if states else (SAMPLE_BOOK,)
         async with two_services(Path(folder), *books) as services, async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
             if states:
                 issues = await photograph_states(browser, services, states, names)
             else:

@@ -3,6 +3,7 @@
 import gc
 import os
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -22,7 +23,9 @@ MEMORY_DISK_FREE_MIN = 4 * 1024**3
 
 def pytest_configure() -> None:
     """Puts the temporary folders on the memory disk, unless TMPDIR names another place, and the address of a Qdrant
-    server for the tests under a name that is not taken for a setting of Bookwise."""
+    server for the tests under a name that is not taken for a setting of Bookwise. A shell that runs the tests in the
+    background ignores Ctrl-C, and so would every program that they start."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in ("QDRANT_URL", "QDRANT_API_KEY"):
         if value := os.environ.pop(f"BOOKWISE_TEST_{name}", ""):
             os.environ[f"TEST_{name}"] = value
@@ -32,8 +35,11 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The slow ones first: at the end, no worker waits for another one's longest test. Those that need a server are
-    left out, with the reason, where none is named."""
+    """The slow ones first: at the end, no worker waits for another one's longest test. All that need a PostgreSQL are
+    slow: it must be started. Those that need a Qdrant server are left out, with the reason, where none is named."""
+    for item in items:
+        if "postgres" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if not os.environ.get("TEST_QDRANT_URL"):
         skip = pytest.mark.skip(reason="needs a Qdrant server: make live QDRANT_URL=http://localhost:6333")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.async_api import Dialog, Page, Route, async_playwright
 from playwright.async_api import Error as PlaywrightError
-from tests.browser.conftest import CHROMIUM, OPTIONS, PATIENCE_MS
+from tests.browser.conftest import CHROMIUM, NO_CHROMIUM, OPTIONS, PATIENCE_MS
 from tests.support.scripted_http import Answer, Reply, Request, answering
 from tests.support.scripted_model import KEY, says
 
@@ -198,7 +198,7 @@ def _note_dialog(bad: list[str], dialog: Dialog) -> None:
 
 async def in_browser(service: RealService, hostile: Sequence[str], chosen: Sequence[int]) -> list[str]:
     if CHROMIUM is None:
-        raise RuntimeError("There is no Chromium here: apt-get install chromium")
+        raise RuntimeError(NO_CHROMIUM)
     bad: list[str] = []
     async with async_playwright() as playwright:
         browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=OPTIONS)

@@ -28,7 +28,7 @@ BOOK = "irrigation-course"
 
 @pytest.fixture
 def url(postgres: Postgres, migrated_postgres: str) -> Iterator[str]:  # noqa: F811
-    with postgres.new_database(like=migrated_postgres) as new:
+    with postgres.empty_database(like=migrated_postgres) as new:
         yield new
 
 

@@ -29,7 +29,7 @@ SECRET = "a webhook secret"
 
 @pytest.fixture
 def url(postgres: Postgres, migrated_postgres: str) -> Iterator[str]:  # noqa: F811
-    with postgres.new_database(like=migrated_postgres) as new:
+    with postgres.empty_database(like=migrated_postgres) as new:
         yield new
 
 

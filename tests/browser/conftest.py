@@ -18,8 +18,9 @@ from tests.support.embedders import shared_embedder
 from tests.support.served import Served, served
 from tests.support.small_book import settings_for
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-NO_CHROMIUM = "There is no Chromium: apt-get install chromium"
+BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")  #: the quickest first
+CHROMIUM = next(filter(None, map(shutil.which, BROWSERS)), None)
+NO_CHROMIUM = "There is no Chromium: apt-get install chromium-headless-shell"
 OPTIONS = [
     "--no-sandbox",  # the tests may run as root
     "--disable-gpu",

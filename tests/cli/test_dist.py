@@ -125,7 +125,7 @@ def test_the_wheels_are_complete_and_require_each_other(dist: Path) -> None:
 def test_the_sdist_builds_the_same_wheel(dist: Path, tmp_path: Path) -> None:
     [sdist] = dist.glob("bookwise-*.tar.gz")
     with tarfile.open(sdist) as archive:
-        archive.extractall(tmp_path, filter="data")
+        archive.extractall(tmp_path, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # 3.11.4 has it
     [project] = tmp_path.iterdir()
     build(project, tmp_path / "wheels", "wheel")
     [first], [second] = dist.glob("bookwise-*.whl"), (tmp_path / "wheels").glob("*.whl")

@@ -46,7 +46,7 @@ def library(bookwise: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture
 def new_postgres(postgres: Postgres, migrated_postgres: str) -> Iterator[str]:
-    with postgres.new_database(like=migrated_postgres) as url:
+    with postgres.empty_database(like=migrated_postgres) as url:
         yield url
 
 

@@ -71,7 +71,7 @@ def other_url(filled_url: str, tmp_path: Path, postgres: Postgres, migrated_post
     if not filled_url.startswith("sqlite"):
         yield sqlite_url(tmp_path / "other.db")
         return
-    with postgres.new_database(like=migrated_postgres) as url:
+    with postgres.empty_database(like=migrated_postgres) as url:
         yield url
 
 

@@ -25,6 +25,7 @@ POOLED = pytest.param("pgbouncer", marks=pytest.mark.slow)
 
 _SERVER = pytest.StashKey[Postgres]()
 _POOLER = pytest.StashKey[PgBouncer]()
+_MIGRATED = pytest.StashKey[str]()
 
 
 @pytest.fixture(scope="session")
@@ -73,11 +74,13 @@ def migrated_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def migrated_postgres(postgres: Postgres) -> Iterator[str]:
+def migrated_postgres(pytestconfig: pytest.Config, postgres: Postgres) -> str:
     """The name of a PostgreSQL database to copy."""
-    with postgres.new_database() as url:
+    if _MIGRATED not in pytestconfig.stash:
+        url = _until_the_end(pytestconfig, postgres.new_database())
         anyio.run(_open_and_close, url)
-        yield urlsplit(url).path.strip("/")
+        pytestconfig.stash[_MIGRATED] = urlsplit(url).path.strip("/")
+    return pytestconfig.stash[_MIGRATED]
 
 
 @pytest.fixture(params=BACKENDS)
@@ -99,7 +102,8 @@ def new_migrated_url(request: pytest.FixtureRequest, tmp_path: Path, *, like: st
         yield sqlite_url(tmp_path / "bookwise.db")
         return
     server: Postgres = request.getfixturevalue("postgres")
-    with server.new_database(like=request.getfixturevalue(f"{like}_postgres")) as url:
+    copy = server.empty_database if like == "migrated" else server.new_database
+    with copy(like=request.getfixturevalue(f"{like}_postgres")) as url:
         yield request.getfixturevalue("pgbouncer").url(url) if request.param == "pgbouncer" else url
 
 

@@ -1,6 +1,6 @@
 """A real PgBouncer in transaction mode in front of the PostgreSQL of the tests.
 
-Every transaction gets a new session of the server, so code that relies on the state of a session fails at once.
+After every transaction the session of the server is reset, so code that relies on its state fails at once.
 """
 
 import os
@@ -28,7 +28,8 @@ unix_socket_dir = {folder}
 listen_port = 6432
 auth_type = any
 pool_mode = transaction
-server_lifetime = 0
+server_reset_query = DISCARD ALL
+server_reset_query_always = 1
 default_pool_size = 10
 max_client_conn = 500
 log_connections = 0

@@ -6,9 +6,7 @@ The client that Bookwise uses talks to it over HTTP, as it talks to a server. Se
         client = AsyncQdrantClient(url=server.url)
         server.trips()                                   # the calls so far, such as "POST points/query/batch"
 
-    python -m tests.support.qdrant_loopback --port 0 [--folder DIR] [--api-key KEY]
-
-The program prints its address on one line and runs until it is killed. `GET /loopback/trips` returns the calls so far.
+`qdrant_process` runs it in a process of its own. `GET /loopback/trips` returns the calls so far.
 
 Like a server, it refuses a filter or a facet on a field without an index, an IDF on a dense vector, an empty upsert, a
 vector of another size, a body above 32 MB and a wrong key, with a server's status codes.
@@ -18,10 +16,7 @@ quantised or approximate search, strict mode beyond field indexes, time-outs, wr
 field indexes (with `folder`, data and aliases stay, field indexes must be created again), and a server's speed.
 """
 
-import argparse
-import asyncio
 import json
-import os
 import re
 import warnings
 from collections import Counter
@@ -305,13 +300,13 @@ class LoopbackServer:
 
 @asynccontextmanager
 async def qdrant_loopback(
-    folder: Path | None = None, *, port: int = 0, api_key: str = "", version: str = VERSION, delay: float = 0.0
+    folder: Path | None = None, *, api_key: str = "", version: str = VERSION, delay: float = 0.0
 ) -> AsyncIterator[LoopbackServer]:
     """Serves in this process until the end of the block. Without a folder the data ends with the block. Every reply
     comes `delay` seconds late, as over a network."""
     loopback = Loopback(folder, api_key=api_key, version=version, delay=delay)
     try:
-        async with answering(loopback, port=port) as http:
+        async with answering(loopback) as http:
             yield LoopbackServer(loopback, http)
     finally:
         loopback.close()
@@ -356,19 +351,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {name: _plain(part) for name, part in value.items()}
     return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-async def _main(arguments: argparse.Namespace) -> None:
-    folder = Path(arguments.folder) if arguments.folder else None
-    async with qdrant_loopback(folder, port=arguments.port, api_key=arguments.api_key) as server:
-        server.http.keeps_requests = False  # the program may run for long
-        os.write(1, f"{server.url}\n".encode())
-        await asyncio.Event().wait()
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 picks a free one")
-    parser.add_argument("--folder", default="", help="keep the data here (default: in memory)")
-    parser.add_argument("--api-key", default="", help="require this key")
-    asyncio.run(_main(parser.parse_args()))

@@ -9,7 +9,9 @@ from itertools import cycle
 
 import anyio
 import httpx2
+import psycopg
 
+from bookwise.domain.jobs import TRIES_MAX
 from tests.support.program import running_program
 from tests.support.serve_process import listening
 from tests.support.workers import SharedServers, WorkerProcess
@@ -47,6 +49,7 @@ class Replicas:
     workers: list[WorkerProcess]
     services: list[Service]
     client: httpx2.AsyncClient
+    database_url: str
     killed: list[str] = field(default_factory=list)
 
     async def kill_in_turn(self) -> None:
@@ -56,6 +59,7 @@ class Replicas:
         """
         for number in cycle((0, 1)):
             worker = self.workers[number]
+            await self._no_last_try()
             if (pid := worker.newest_pid) is not None:
                 os.kill(pid, signal.SIGKILL)
                 self.killed.append(f"worker {number}")
@@ -68,6 +72,13 @@ class Replicas:
             with anyio.move_on_after(IDLE_SECONDS):
                 while len(worker.reports()) == reported:  # noqa: ASYNC110
                     await anyio.sleep(0.05)
+
+    async def _no_last_try(self) -> None:
+        """Waits while a worker has the last try of a step: its end would be poison, by chance alone."""
+        query = "SELECT 1 FROM job_steps WHERE failures >= %s"
+        with psycopg.connect(self.database_url, autocommit=True) as database, anyio.fail_after(60):
+            while database.execute(query, [TRIES_MAX]).fetchone():  # noqa: ASYNC110 - a table sends no event
+                await anyio.sleep(0.05)
 
     async def request(self, method: str, path: str, **more: object) -> httpx2.Response:
         """The response of whichever service gives one; a request that was lost with a killed service is repeated."""
@@ -91,4 +102,4 @@ async def running_replicas(servers: SharedServers) -> AsyncIterator[Replicas]:
         for worker in workers:
             await worker.ready()
         async with httpx2.AsyncClient(timeout=60) as client:
-            yield Replicas(workers=workers, services=services, client=client)
+            yield Replicas(workers=workers, services=services, client=client, database_url=servers.database_url)

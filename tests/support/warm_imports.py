@@ -1,6 +1,8 @@
 """Everything that a child process imports before its work. Loaded once, in the server that forks the children."""
 
 # ruff: noqa: F401 - imported for others
+import gc
+
 import anyio._backends._asyncio
 import psycopg
 import sqlalchemy.dialects.postgresql
@@ -16,6 +18,7 @@ import bookwise.adapters.sql.jobs
 import bookwise.adapters.sql.journal
 import bookwise.adapters.sql.keys
 import bookwise.adapters.sql.migrate
+import bookwise.adapters.sql.postgres_connection
 import bookwise.adapters.sql.responses
 import bookwise.adapters.sql.threads
 import bookwise.adapters.sql.vectors
@@ -28,5 +31,9 @@ import bookwise.ingestion.parsing.markdown
 import bookwise.ingestion.pipeline
 import tests.support.databases
 import tests.support.ingest_child
+import tests.support.qdrant_process
 import tests.support.thread_child
 import tests.support.worker_child
+
+gc.collect()
+gc.freeze()  # or every child would go through all of this, and copy it

@@ -10,7 +10,7 @@ def data_blocks(handle: int, size: int) -> Iterator[tuple[int, bytes]]:
     """The blocks of a file that are not all zeros, with their offsets. Zeros that were written count as a hole."""
     for offset in _written_blocks(handle, size):
         block = os.pread(handle, min(BLOCK_BYTES, size - offset), offset)
-        if block.count(0) != len(block):
+        if block != bytes(len(block)):  # an order of magnitude faster than counting the zeros
             yield offset, block
 
 

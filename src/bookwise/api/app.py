@@ -4,10 +4,12 @@ import logging
 from collections.abc import AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
+from functools import cache
 from typing import Any
 
 import anyio
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from starlette.routing import BaseRoute
 
 from bookwise import __version__
 from bookwise.adapters.sql.deliveries import DELIVERIES_KEPT
@@ -88,7 +90,8 @@ def create_app(
         telemetry=NO_TELEMETRY,
     )
     _add_middleware(app, settings)
-    _add_routes(app)
+    app.router.routes.extend(_routes())
+    mount_mcp(app)
     problems.install(app)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
@@ -116,17 +119,20 @@ def _add_middleware(app: FastAPI, settings: Settings) -> None:
         app.add_middleware(RequestTracing)
 
 
-def _add_routes(app: FastAPI) -> None:
-    app.include_router(page.browser_router)  # before /lesson/{id}
-    app.include_router(author.csv_router)  # before /author/questions/{id}
+@cache
+def _routes() -> list[BaseRoute]:
+    """The routes, which hold nothing of one service: a process with several services builds them once."""
+    routes = APIRouter()
+    routes.include_router(page.browser_router)  # before /lesson/{id}
+    routes.include_router(author.csv_router)  # before /author/questions/{id}
     for module in (chat, sessions, feedback, author, search, books, openai, ingestion, keys):
-        app.include_router(module.router, dependencies=[Limited], responses=problems.RESPONSES)
-    mount_mcp(app)
-    app.include_router(ingestion.webhook_router, responses=problems.RESPONSES)
-    app.include_router(operator.router, dependencies=[Limited])
-    app.include_router(health.router)
+        routes.include_router(module.router, dependencies=[Limited], responses=problems.RESPONSES)
+    routes.include_router(ingestion.webhook_router, responses=problems.RESPONSES)
+    routes.include_router(operator.router, dependencies=[Limited])
+    routes.include_router(health.router)
     for pages in (page, author_page):
-        app.include_router(pages.router, responses=problems.ANYWHERE)
+        routes.include_router(pages.router, responses=problems.ANYWHERE)
+    return routes.routes
 
 
 async def _maintain_limits(state: ServiceState) -> None:

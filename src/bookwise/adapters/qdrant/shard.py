@@ -75,7 +75,7 @@ def remove_shard(folder: Path) -> None:
 def _require_space_to_read(folder: Path) -> None:
     """Reading a disk takes none of its space, unless its files are in memory."""
     if is_in_memory(folder):
-        files = [path.stat() for path in folder.rglob("*") if path.is_file()]
+        files = [os.stat(f"{path}/{name}") for path, _, names in os.walk(folder) for name in names]
         require_space(folder, sum(max(0, f.st_size - f.st_blocks * 512) for f in files if f.st_size < LARGE_FILE_BYTES))
 
 

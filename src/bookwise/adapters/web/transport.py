@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import anyio
 import httpx2
 
+from bookwise.adapters.tls import tls_context
 from bookwise.adapters.web.addresses import host_of, literal_address, refusal
 from bookwise.domain.errors import BadSource, Unavailable
 
@@ -35,7 +36,7 @@ class PinnedTransport(httpx2.AsyncBaseTransport):
     ) -> None:
         self._allow_private = allow_private
         self._resolve = resolve
-        self._inner = inner or httpx2.AsyncHTTPTransport()
+        self._inner = inner or httpx2.AsyncHTTPTransport(verify=tls_context())
         self._resolved: dict[str, tuple[str, ...]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:

@@ -240,7 +240,7 @@ async def test_a_postgres_that_dies_in_a_transaction_makes_the_store_unavailable
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
 async def test_after_a_restart_of_the_server_the_next_call_works(mode: str) -> None:
     with running_postgres() as server, server.new_database() as url:
-        async with open_database(url, timeouts=SHORT_TIMEOUTS) as database:
+        async with open_database(url) as database:
             async with anyio.create_task_group() as tasks:
                 for number in range(5):  # several connections are in the pool
                     tasks.start_soon(add_fact, database, f"before {number}")

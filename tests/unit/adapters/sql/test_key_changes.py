@@ -26,7 +26,7 @@ Noticed = Callable[[], Any]
 
 @pytest.fixture
 def url(postgres: Postgres, migrated_postgres: str) -> Iterator[str]:
-    with postgres.new_database(like=migrated_postgres) as new:
+    with postgres.empty_database(like=migrated_postgres) as new:
         yield new
 
 

@@ -101,7 +101,7 @@ async def test_a_row_that_names_only_what_it_must_gets_usable_defaults(database:
 
 @pytest.fixture
 async def on_postgres(postgres: Postgres, migrated_postgres: str) -> Any:
-    with postgres.new_database(like=migrated_postgres) as url:
+    with postgres.empty_database(like=migrated_postgres) as url:
         async with open_database(url) as database:
             yield database
 
