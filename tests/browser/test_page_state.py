@@ -40,6 +40,17 @@ window.fetch = async (url, options) => {
   return String(url).endsWith("/chat/stream") ? new Response(await response.text()) : response;
 };
 """
+#: The first answer again, 20 milliseconds after a question.
+SOON = """
+const original = window.fetch;
+window.fetch = async (url, options) => {
+  if (!String(url).endsWith("/chat/stream")) return original(url, options);
+  window.answer ??= await (await original(url, options)).text();
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  const bytes = new TextEncoder().encode(window.answer);
+  return new Response(new ReadableStream({ start: (stream) => stream.enqueue(bytes) }));
+};
+"""
 
 
 class Gate:
@@ -341,6 +352,44 @@ async def test_the_first_words_are_drawn_before_the_end_of_the_answer_is_handled
     )
     await answered(page, VALVE)
     assert await page.evaluate("window.wasBusy") == "true"
+
+
+async def test_a_question_with_a_quick_answer_is_drawn_once(page: Page, site: Served) -> None:
+    """Drawing it first would hold up a service on the same machine."""
+    await page.add_init_script(SOON)
+    await open_book(page, site)
+    await answered(page, VALVE)
+    await page.evaluate(
+        """() => {
+          window.alone = 0;
+          const look = () => {
+            alone += [...document.querySelectorAll(".bw-exchange .bw-text")].some((text) => !text.textContent);
+            alone += document.querySelector(".bw-send").getAttribute("aria-label") === "Stop";
+            requestAnimationFrame(look);
+          };
+          look();
+        }"""
+    )
+    await answered(page, VALVE)
+    assert await page.evaluate("alone") == 0
+
+
+async def test_a_question_that_is_left_at_once_is_not_shown_in_another_conversation(page: Page, site: Served) -> None:
+    await hold_answers(page, before="content")
+    await open_book(page, site)
+    await page.evaluate("window.holdsAnswers = true")
+    await page.evaluate(
+        """async question => {
+          const wait = (time) => new Promise((resolve) => setTimeout(resolve, time));
+          bookwiseChat.ask(question);
+          await wait(10);
+          bookwiseChat.clear();
+          await wait(100);
+        }""",
+        VALVE,
+    )
+    await expect(page.get_by_role("list", name="Questions to start with")).to_be_visible()
+    await expect(page.locator(".bw-exchange")).to_have_count(0)
 
 
 async def test_an_answer_that_is_stopped_at_its_first_words_has_no_end(page: Page, site: Served) -> None:

@@ -18,7 +18,7 @@ POLICY = (
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types bookwise"
 )
-_COMMENT_LINES = re.compile(rb"^[ \t]*(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n", re.MULTILINE)
+_COMMENTS_AND_INDENTS = re.compile(rb"^[ \t]*(?:(?://.*|/\*\*(?:[^*]|\*(?!/))*\*/[ \t]*)\n)?", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,14 @@ def web_file(name: str) -> WebFile | None:
         return None
     body = path.read_bytes()
     if media_type == "text/javascript":
-        body = _without_comments(body)
+        body = _shortened(body)
     return WebFile(body, gzip.compress(body, mtime=0), f'"{sha256(body).hexdigest()[:20]}"', media_type)
 
 
-def _without_comments(script: bytes) -> bytes:
-    """The script without the lines that are comments, an eighth of its compressed size. Comments after code stay."""
-    return _COMMENT_LINES.sub(b"", script)
+def _shortened(script: bytes) -> bytes:
+    """The script without indents and the lines that are comments, a seventh of its compressed size. Comments after code
+    stay."""
+    return _COMMENTS_AND_INDENTS.sub(b"", script)
 
 
 def not_found_page(path: str) -> Response:

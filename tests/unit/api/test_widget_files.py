@@ -42,13 +42,21 @@ def test_the_widget_is_small_in_every_language() -> None:
     assert sum(sizes.values()) + largest_language < WIDGET_MAX, sizes
 
 
-def test_only_lines_that_are_comments_are_left_out() -> None:
+def test_only_indents_and_lines_that_are_comments_are_left_out() -> None:
     for path in [WEB / "widget.js", *(WEB / "widget").glob("*.js"), *(WEB / "chat").glob("*.js")]:
         file = web_file(str(path.relative_to(WEB)))
         assert file is not None
-        code = [line for line in path.read_text(encoding="utf-8").splitlines() if not _is_comment(line)]
-        assert [line for line in file.body.decode().splitlines() if not _is_comment(line)] == code
-        assert not [line for line in file.body.decode().splitlines() if line.strip().startswith("//")]
+        code = [line.lstrip() for line in path.read_text(encoding="utf-8").splitlines() if not _is_comment(line)]
+        sent = file.body.decode().splitlines()
+        assert [line for line in sent if not _is_comment(line)] == code
+        assert not [line for line in sent if line.startswith(("//", " "))]
+
+
+def test_a_text_over_several_lines_is_a_style() -> None:
+    """Indents matter in no style. In any other text they would be missing."""
+    lines = [line for path in WEB.rglob("*.js") for line in path.read_text(encoding="utf-8").splitlines()]
+    found = [re.search(r"(\S+)(?: =)?[ (,]`[^`]*$", line) for line in lines if line.count("`") % 2]
+    assert {opening[1] for opening in found if opening} == {"LIGHT", "DARK", "TEXT", "STYLE", "return"}
 
 
 def _is_comment(line: str) -> bool:

@@ -1,7 +1,7 @@
 // The chat: asks a book and shows where each answer comes from. The page and the widget are built on it.
 
 import { Exchange, storedResult } from "./answer.js";
-import { Composer } from "./composer.js";
+import { Composer, SHOWN_AFTER_MS } from "./composer.js";
 import { button, make, moveWithArrows } from "./dom.js";
 import { SourcePanel } from "./panel.js";
 import { newSessionId, Problem, Service } from "./service.js";
@@ -245,18 +245,25 @@ class Chat {
   }
 
   async answer(exchange, signal) {
-    // The request is on its way while the question is shown.
+    exchange.reading = this.reading;
     const received = this.receive(exchange, signal);
+    const waiting = setTimeout(() => {
+      this.showExchange(exchange);
+      if (!exchange.text) this.announce(this.strings.searching);
+    }, SHOWN_AFTER_MS);
+    this.emit("ask", { question: exchange.question });
+    const problem = await received.catch((error) => error);
+    clearTimeout(waiting);
+    this.showExchange(exchange);
+    if (problem) this.fail(problem, exchange);
+  }
+
+  /** Shows a question and what there is of its answer, unless it is shown or another conversation is. */
+  showExchange(exchange) {
+    if (this.log.contains(exchange.element) || exchange.reading !== this.reading) return;
     this.log.querySelector(".bw-empty")?.remove();
     this.log.append(exchange.element);
     this.scrollTo(exchange);
-    this.announce(this.strings.searching);
-    this.emit("ask", { question: exchange.question });
-    try {
-      await received;
-    } catch (error) {
-      this.fail(error, exchange);
-    }
   }
 
   async receive(exchange, signal) {
@@ -273,6 +280,7 @@ class Chat {
       if (name === "tool_call") exchange.search(data.arguments.query);
       if (name === "done") this.complete(data, exchange);
       if (name === "content" && exchange.more(data)) {
+        this.showExchange(exchange);
         await drawn();
         clearTimeout(listing);
         this.showThreads();

@@ -3,7 +3,10 @@
 import { icon, make } from "./dom.js";
 
 export const QUESTION_MAX = 1000;
+/** When a question without an answer is shown. Quotes are often here before: then one frame shows both, and drawing does not hold up the service. */
+export const SHOWN_AFTER_MS = 50;
 const COUNT_FROM = 800;
+const SIZES_ITSELF = CSS.supports("field-sizing", "content");
 
 export class Composer {
   constructor({ strings, store, filters, onsend, onstop }) {
@@ -15,7 +18,7 @@ export class Composer {
     this.element.addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });
     this.input.addEventListener("input", () => this.update());
     // A closed panel has no size to measure: then this is the first time.
-    this.input.addEventListener("focus", () => this.fit());
+    if (!SIZES_ITSELF) this.input.addEventListener("focus", () => this.fit());
     this.input.addEventListener("keydown", (event) => this.press(event));
   }
 
@@ -46,7 +49,7 @@ export class Composer {
     this.enable();
     if (this.book) this.store.setDraft(this.book, this.text);
     // Measuring now would hold up a question that is being sent.
-    requestAnimationFrame(() => this.fit());
+    if (!SIZES_ITSELF) requestAnimationFrame(() => this.fit());
   }
 
   /** The button also stops an answer, even if the next question is too long. */
@@ -80,6 +83,13 @@ export class Composer {
 
   setBusy(isBusy) {
     this.isBusy = isBusy;
+    clearTimeout(this.timer);
+    if (isBusy) this.timer = setTimeout(() => this.showButton(), SHOWN_AFTER_MS);
+    else this.showButton();
+  }
+
+  showButton() {
+    const { isBusy } = this;
     const label = isBusy ? this.strings.stop : this.strings.send;
     this.send.setAttribute("aria-label", label);
     this.send.setAttribute("title", label);

@@ -142,7 +142,7 @@ div.bw-problem { padding: .8em 1em; border: 1px solid var(--bw-bad); border-radi
 .bw-filters select { flex: none; }
 .bw-box { display: flex; align-items: flex-end; gap: .4em; padding: .35em; border: 1px solid var(--bw-border); border-radius: calc(var(--bw-radius) * 1.4); background: var(--bw-bg); }
 .bw-box:focus-within { border-color: var(--bw-accent); box-shadow: 0 0 0 1px var(--bw-accent); }
-.bw .bw-box :is(textarea, input) { flex: 1; padding: .4em .6em; border: 0; outline: 0; background: none; resize: none; overflow-y: auto; }
+.bw .bw-box :is(textarea, input) { flex: 1; padding: .4em .6em; border: 0; outline: 0; background: none; resize: none; overflow-y: auto; field-sizing: content; max-height: 200px; }
 .bw-send { width: 2.500em; height: 2.500em; padding: 0; }
 .bw-counter { padding: .3em .5em 0; font-size: .85em; color: var(--bw-soft); }
 .bw-counter.bw-problem { color: var(--bw-bad); }
