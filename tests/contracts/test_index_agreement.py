@@ -84,9 +84,10 @@ async def waits_for(server: LoopbackServer, app: App, text: str) -> tuple[int, i
 
 async def test_a_question_costs_few_round_trips(tmp_path: Path, sample_vectors: Path) -> None:
     async with (
-        qdrant_loopback(delay=NETWORK_SECONDS) as server,
+        qdrant_loopback() as server,
         sample_app(tmp_path / "server", sample_vectors, qdrant_url=server.url) as app,
     ):
+        server.loopback.delay = NETWORK_SECONDS
         await found(app, QUESTIONS[0])  # the first search of a process also compares the index with the catalog
         measured = {text: await waits_for(server, app, text) for text in QUESTIONS[::16]}
     assert {search for search, _ in measured.values()} == {2}, measured

@@ -60,15 +60,14 @@ class Call(NamedTuple):
 class Loopback:
     """Answers requests as a Qdrant server does."""
 
-    def __init__(
-        self, folder: Path | None = None, *, api_key: str = "", version: str = VERSION, delay: float = 0.0
-    ) -> None:
+    def __init__(self, folder: Path | None = None, *, api_key: str = "", version: str = VERSION) -> None:
         self.calls: Counter[str] = Counter()
+        self.delay = 0.0  #: seconds by which every reply comes late, as over a network
         # Without the option, the engine opens a database to find its value and never closes it (Python 3.13 warns).
         self._engine = QdrantLocal(str(folder) if folder else ":memory:", force_disable_check_same_thread=True)
         self._indexes: dict[str, dict[str, Any]] = {}  #: field schemas by collection
         self._settings: dict[str, dict[str, Any]] = {}  #: what each collection was created with
-        self._api_key, self._version, self._delay = api_key, version, delay
+        self._api_key, self._version = api_key, version
 
     def __call__(self, request: Request) -> Reply:
         path = request.target.partition("?")[0]
@@ -89,7 +88,7 @@ class Loopback:
             return _failed(str(error))
         if path == "/":
             return Reply(json=result)
-        return Reply(json={"result": result, "status": "ok", "time": 0.0}, delay=self._delay)
+        return Reply(json={"result": result, "status": "ok", "time": 0.0}, delay=self.delay)
 
     def close(self) -> None:
         self._engine.close()
@@ -294,17 +293,16 @@ class LoopbackServer:
     @property
     def waits(self) -> int:
         """Round trips that a client waited for since the last `trips`. Requests at the same time count once, if the
-        loopback was opened with a delay in which they meet."""
+        loopback has a delay in which they meet."""
         return self.http.waits
 
 
 @asynccontextmanager
 async def qdrant_loopback(
-    folder: Path | None = None, *, api_key: str = "", version: str = VERSION, delay: float = 0.0
+    folder: Path | None = None, *, api_key: str = "", version: str = VERSION
 ) -> AsyncIterator[LoopbackServer]:
-    """Serves in this process until the end of the block. Without a folder the data ends with the block. Every reply
-    comes `delay` seconds late, as over a network."""
-    loopback = Loopback(folder, api_key=api_key, version=version, delay=delay)
+    """Serves in this process until the end of the block. Without a folder the data ends with the block."""
+    loopback = Loopback(folder, api_key=api_key, version=version)
     try:
         async with answering(loopback) as http:
             yield LoopbackServer(loopback, http)

@@ -78,7 +78,8 @@ async def test_the_vectors_get_the_configured_copies(server: LoopbackServer, kin
 
 
 async def test_two_processes_that_create_it_at_once_agree_on_its_identity() -> None:
-    async with qdrant_loopback(delay=0.02) as server:
+    async with qdrant_loopback() as server:
+        server.loopback.delay = 0.02
         identities: list[str] = []
 
         async def start() -> None:
