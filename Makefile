@@ -73,7 +73,7 @@ $(CACHES):
 	@$(BIN)/python -m tests.support.warm_caches >/dev/null
 
 # Programs that the tests need come from Debian where this may be done. Without one, its tests are left out, with a message.
-# Chromium without windows does the tests of the browser in half the CPU time; where Debian does not have it, the whole one.
+# Chromium without windows does the tests of the browser in half the CPU time. The whole one is enough where it is installed already.
 browser:
 	@$(call debian,chromium-headless-shell chromium,the browser tests)
 
@@ -85,11 +85,13 @@ uvx:
 	@test -x $(UV) || $(MAKE) --no-print-directory $(UV) || echo "There is no uv: the test of uvx is left out."
 
 define debian
-command -v $(firstword $(1)) >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
-	&& echo "Installing $(firstword $(1)) for $(2) (first time only) ..." && apt-get update -qq >/dev/null 2>&1; \
-	for package in $(1); do command -v $$package >/dev/null \
-	|| DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$package >/dev/null 2>&1 && break; done; } \
-	|| echo "There is no $(firstword $(1)): $(2) are left out."
+for program in $(1); do command -v $$program >/dev/null && exit 0; done; \
+if test "$$(id -u)" = 0 && command -v apt-get >/dev/null; then \
+	echo "Installing $(firstword $(1)) for $(2) (first time only) ..."; apt-get update -qq >/dev/null 2>&1; \
+	for package in $(1); do DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y -qq --no-install-recommends $$package >/dev/null 2>&1 && exit 0; done; \
+fi; \
+echo "There is no $(firstword $(1)): $(2) are left out."
 endef
 
 test: setup lint browser pooler uvx ## Everything: every backend, real processes, real kills
