@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import httpx
 import pytest
@@ -37,6 +37,22 @@ async def sample_app(data: Path, vectors: Path, **more: object) -> AsyncIterator
         yield app
 
 
+OnLoopback: TypeAlias = tuple[LoopbackServer, App]
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def on_loopback(tmp_path_factory: pytest.TempPathFactory, sample_vectors: Path) -> AsyncIterator[OnLoopback]:
+    """The sample book on a loopback, which takes seconds to fill."""
+    data = tmp_path_factory.mktemp("loopback") / "data"
+    async with qdrant_loopback() as server, sample_app(data, sample_vectors, qdrant_url=server.url) as app:
+        yield server, app
+
+
 def ranking(result: SearchResult) -> list[str]:
     return [hit.chunk.id for hit in result.hits]
 
@@ -52,13 +68,11 @@ async def compare(embedded: App, server: App, questions: list[str]) -> None:
         assert scores(actual) == pytest.approx(scores(expected), abs=1e-3), text
 
 
-async def test_a_loopback_ranks_like_the_engine_in_the_process(tmp_path: Path, sample_vectors: Path) -> None:
-    async with (
-        qdrant_loopback() as server,
-        sample_app(tmp_path / "embedded", sample_vectors) as embedded,
-        sample_app(tmp_path / "server", sample_vectors, qdrant_url=server.url) as remote,
-    ):
-        await compare(embedded, remote, QUESTIONS[::4])  # a search on the loopback takes 50 ms
+async def test_a_loopback_ranks_like_the_engine_in_the_process(
+    tmp_path: Path, sample_vectors: Path, on_loopback: OnLoopback
+) -> None:
+    async with sample_app(tmp_path / "embedded", sample_vectors) as embedded:
+        await compare(embedded, on_loopback[1], QUESTIONS[::4])  # a search on the loopback takes 50 ms
 
 
 @pytest.mark.live
@@ -82,14 +96,11 @@ async def waits_for(server: LoopbackServer, app: App, text: str) -> tuple[int, i
         return search, server.waits
 
 
-async def test_a_question_costs_few_round_trips(tmp_path: Path, sample_vectors: Path) -> None:
-    async with (
-        qdrant_loopback() as server,
-        sample_app(tmp_path / "server", sample_vectors, qdrant_url=server.url) as app,
-    ):
-        server.loopback.delay = NETWORK_SECONDS
-        await found(app, QUESTIONS[0])  # the first search of a process also compares the index with the catalog
-        measured = {text: await waits_for(server, app, text) for text in QUESTIONS[::16]}
+async def test_a_question_costs_few_round_trips(on_loopback: OnLoopback, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, app = on_loopback
+    await found(app, QUESTIONS[0])  # the first search of a process also compares the index with the catalog
+    monkeypatch.setattr(server.loopback, "delay", NETWORK_SECONDS)
+    measured = {text: await waits_for(server, app, text) for text in QUESTIONS[::16]}
     assert {search for search, _ in measured.values()} == {2}, measured
     assert max(answer for _, answer in measured.values()) <= 5, measured
 
