@@ -362,16 +362,41 @@ async def test_a_question_with_a_quick_answer_is_drawn_once(page: Page, site: Se
     await page.evaluate(
         """() => {
           window.alone = 0;
+          window.withoutEnd = 0;
           const look = () => {
             alone += [...document.querySelectorAll(".bw-exchange .bw-text")].some((text) => !text.textContent);
             alone += document.querySelector(".bw-send").getAttribute("aria-label") === "Stop";
+            withoutEnd += document.querySelectorAll("article[aria-busy] .bw-text > *").length > 0;
             requestAnimationFrame(look);
           };
           look();
         }"""
     )
     await answered(page, VALVE)
-    assert await page.evaluate("alone") == 0
+    assert await page.evaluate("[alone, withoutEnd > 0]") == [0, True]
+
+
+@pytest.mark.parametrize("by", ["style", "script"])
+async def test_the_box_is_as_high_as_its_text_and_never_too_high(page: Page, site: Served, by: str) -> None:
+    """Browsers that do not know `field-sizing` have a script for it."""
+    if by == "script":
+        await page.add_init_script("CSS.supports = () => false")
+    await open_book(page, site)
+    if by == "script":
+        await page.evaluate(
+            """() => {
+              const sheet = new CSSStyleSheet();
+              sheet.replaceSync("textarea { field-sizing: fixed !important; }");
+              document.adoptedStyleSheets.push(sheet);
+            }"""
+        )
+    box = page.get_by_label("Your question")
+    heights = []
+    for lines in (1, 3, 40, 1):
+        await box.fill("\n".join(["Why?"] * lines))
+        await page.evaluate("() => new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)))")
+        heights.append(await box.evaluate("element => element.clientHeight"))
+    assert heights[0] == heights[3] < heights[1] < heights[2] == 200
 
 
 async def test_a_question_that_is_left_at_once_is_not_shown_in_another_conversation(page: Page, site: Served) -> None:
