@@ -9,12 +9,14 @@ Five ways take turns, with quotes of the book and with a scripted language model
 - `page`: the chat page.
 
 The clock of both pages starts when Enter is pressed, and stops when the browser has rendered the frame in which the
-first words are visible (`IntersectionObserver`). The screen shows this frame with its next refresh.
+first words are visible (`IntersectionObserver`). The screen shows this frame with its next refresh. The key is held until
+then, as a finger would, and nothing is asked of the browser meanwhile: that would take a core from what is measured.
 
 python -m benchmarks.page [--rounds N]
 """
 
 import argparse
+import asyncio
 import gzip
 import json
 import re
@@ -39,6 +41,8 @@ SAMPLE = Path("examples/physical-ai")
 WEB = Path("src/bookwise/api/web")
 WEIGHT_MAX = 60_000  #: bytes, compressed
 RATIO_MAX = 1.3
+#: What the first words on the page are compared with.
+GOALS = {"whole": "the API's answer", "program": "the API's first words", "smallest": "the smallest page"}
 QUESTIONS = (
     "What is a node in ROS 2?",
     "How do I create a workspace?",
@@ -48,10 +52,9 @@ QUESTIONS = (
 MODEL_QUESTIONS = QUESTIONS[:1]  #: the scripted model has an answer to this one
 WARM_UP = 4  #: answers that are not measured
 PAUSE_SECONDS = 0.05  #: before each question, so that nothing of the last answer is still going on
-#: With each Enter, `shown` becomes the milliseconds until a frame is rendered in which a matching element is visible.
-WATCH = """selector => document.addEventListener("keydown", (event) => {
-  if (event.key !== "Enter") return;
-  window.shown = new Promise((resolve) => {
+#: The milliseconds from the next Enter until a frame is rendered in which a matching element is visible.
+WATCH = """selector => new Promise((resolve) => {
+  document.addEventListener("keydown", (event) => {
     const frames = new IntersectionObserver((entries) => {
       const seen = entries.find((entry) => entry.isIntersecting);
       if (!seen) return; // replaced before it was drawn
@@ -64,8 +67,9 @@ WATCH = """selector => document.addEventListener("keydown", (event) => {
       for (const element of found) frames.observe(element);
     });
     changes.observe(document.body, { childList: true, subtree: true });
-  });
-}, true)"""
+  }, { capture: true, once: true });
+})"""
+WORDS = ".bw-exchange:last-child .bw-text > *"
 #: Reads an answer, and calls `first` with the first event `content`.
 READ = """async (message, first) => {
   const body = JSON.stringify({ message, html: true, book_id: "physical-ai-robotics" });
@@ -126,25 +130,27 @@ def _body(question: str) -> dict[str, str]:
 
 async def in_smallest(page: Page, question: str) -> float:
     await page.evaluate("() => document.querySelector('p')?.remove()")
-    shown = await _shown(page, "input", question)
+    shown = await _shown(page, "input", question, "p")
     await page.evaluate("() => window.ended")
     return shown
 
 
 async def in_page(page: Page, question: str) -> float:
     await page.evaluate("() => window.bookwiseChat.clear()")
-    shown = await _shown(page, "textarea", question)
+    shown = await _shown(page, "textarea", question, WORDS)
     await page.locator(".bw-tools").first.wait_for()
     return shown
 
 
-async def _shown(page: Page, box: str, question: str) -> float:
+async def _shown(page: Page, box: str, question: str, words: str) -> float:
     await page.bring_to_front()
     await page.locator(box).fill(question)
+    shown = asyncio.create_task(page.evaluate(WATCH, words))
     await anyio.sleep(PAUSE_SECONDS)
-    await page.keyboard.press("Enter")
-    shown: float = await page.evaluate("() => window.shown")
-    return shown
+    await page.keyboard.down("Enter")
+    milliseconds: float = await shown
+    await page.keyboard.up("Enter")
+    return milliseconds
 
 
 async def measure(url: str, questions: Sequence[str], rounds: int) -> dict[str, float]:
@@ -155,10 +161,8 @@ async def measure(url: str, questions: Sequence[str], rounds: int) -> dict[str, 
         page, smallest = await browser.new_page(), await browser.new_page()
         await page.goto(url)
         await page.locator(".bw-starters button").first.wait_for()
-        await page.evaluate(WATCH, ".bw-exchange:last-child .bw-text > *")
         await smallest.goto(f"{url}/page.css")
         await smallest.evaluate(SMALLEST)
-        await smallest.evaluate(WATCH, "p")
         for at in range(WARM_UP + rounds * len(QUESTIONS)):
             question = questions[at % len(questions)]
             await anyio.sleep(PAUSE_SECONDS)
@@ -184,13 +188,12 @@ async def model_settings() -> AsyncIterator[dict[str, str]]:
 
 
 def report(name: str, times: dict[str, float]) -> None:
-    ratios = {way: times["page"] / times[way] for way in ("whole", "program", "fetch", "smallest")}
     print(json.dumps({"answers": name, "ms": times}))
-    for way, words in (("program", "the API from a program"), ("smallest", "the smallest page")):
-        verdict = "met" if ratios[way] <= RATIO_MAX else "missed"
-        print(f"{name}: first words {ratios[way]:.2f} x {words}, at most {RATIO_MAX}: {verdict}")
-    print(f"{name}: {ratios['whole']:.2f} x its whole answer, {ratios['fetch']:.2f} x a fetch in the browser")
-    print(f"{name}: the smallest page takes {times['smallest'] / times['program']:.2f} x the API from a program")
+    for way, words in GOALS.items():
+        ratio = times["page"] / times[way]
+        print(f"{name}: {ratio:.2f} x {words}, at most {RATIO_MAX}: {'met' if ratio <= RATIO_MAX else 'missed'}")
+    print(f"{name}: {times['page'] / times['fetch']:.2f} x a fetch in the browser")
+    print(f"{name}: the smallest page takes {times['smallest'] / times['program']:.2f} x the first words of the API")
 
 
 async def main(rounds: int) -> None:

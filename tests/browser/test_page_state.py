@@ -40,6 +40,11 @@ window.fetch = async (url, options) => {
   return String(url).endsWith("/chat/stream") ? new Response(await response.text()) : response;
 };
 """
+#: A question that is sent stays in the box until its first words are there.
+WITHOUT_TIMERS = """
+const { setTimeout: later } = window;
+window.setTimeout = (work, time) => time === 50 ? 0 : later(work, time);
+"""
 #: The first answer again, 20 milliseconds after a question.
 SOON = """
 const original = window.fetch;
@@ -363,7 +368,11 @@ async def test_a_question_with_a_quick_answer_is_drawn_once(page: Page, site: Se
         """() => {
           window.alone = 0;
           window.withoutEnd = 0;
+          let isAsked = false;
+          addEventListener("keydown", () => { isAsked = true; }, true);
           const look = () => {
+            const isAnswered = document.querySelectorAll(".bw-exchange").length === 2;
+            alone += isAsked && !isAnswered && !document.querySelector("textarea").value;
             alone += [...document.querySelectorAll(".bw-exchange .bw-text")].some((text) => !text.textContent);
             alone += document.querySelector(".bw-send").getAttribute("aria-label") === "Stop";
             withoutEnd += document.querySelectorAll("article[aria-busy] .bw-text > *").length > 0;
@@ -439,6 +448,40 @@ async def test_a_conversation_is_listed_when_it_is_stopped_before_its_first_word
     await page.wait_for_function("() => Boolean(window.endAnswer)")
     await page.get_by_role("button", name="Stop").click()
     await expect(page.get_by_role("button", name=VALVE, exact=True)).to_be_visible()
+
+
+async def test_a_question_leaves_the_box_while_its_answer_is_awaited(page: Page, site: Served) -> None:
+    await hold_answers(page, before="content")
+    await open_book(page, site)
+    await page.evaluate("window.holdsAnswers = true")
+    await ask(page, VALVE)
+    await expect(page.get_by_role("button", name="Stop")).to_be_visible()
+    await expect(page.locator("textarea")).to_have_value("")
+
+
+async def test_a_question_leaves_the_box_with_the_first_words(page: Page, site: Served) -> None:
+    await page.add_init_script(WITHOUT_TIMERS)
+    await hold_answers(page)
+    await open_book(page, site)
+    await ask_without_end(page, VALVE)
+    await expect(page.locator("textarea")).to_have_value("")
+    await page.reload()
+    await expect(page.get_by_role("button", name=VALVE, exact=True)).to_be_visible()
+    await expect(page.locator("textarea"), "no draft is left").to_have_value("")
+
+
+async def test_what_is_typed_right_after_a_question_is_the_next_one(page: Page, site: Served) -> None:
+    await page.add_init_script(WITHOUT_TIMERS)
+    await hold_answers(page, before="content")
+    await open_book(page, site)
+    await page.evaluate("window.holdsAnswers = true")
+    await ask(page, VALVE)
+    await page.keyboard.type("And then?")
+    await expect(page.locator("textarea")).to_have_value("And then?")
+    await page.wait_for_function("() => Boolean(window.endAnswer)")
+    await page.evaluate("window.endAnswer()")
+    await expect(page.locator(".bw-tools").last).to_be_visible()
+    await expect(page.locator("textarea")).to_have_value("And then?")
 
 
 async def test_a_question_is_sent_before_anything_is_measured_or_drawn(page: Page, site: Served) -> None:

@@ -282,6 +282,7 @@ class Chat {
       if (name === "content" && exchange.more(data)) {
         this.showExchange(exchange);
         await drawn();
+        this.composer.empty();
         clearTimeout(listing);
         this.showThreads();
         signal.throwIfAborted();

@@ -3,7 +3,7 @@
 import { icon, make } from "./dom.js";
 
 export const QUESTION_MAX = 1000;
-/** When a question without an answer is shown. Quotes are often here before: then one frame shows both, and drawing does not hold up the service. */
+/** When a question without an answer leaves the box. Quotes are often here before: then one frame shows both, and drawing does not hold up the service. */
 export const SHOWN_AFTER_MS = 50;
 const COUNT_FROM = 800;
 const SIZES_ITSELF = CSS.supports("field-sizing", "content");
@@ -16,6 +16,7 @@ export class Composer {
     this.send = make("button", { type: "submit", class: "bw-button bw-primary bw-send", "aria-label": strings.send, title: strings.send }, icon("send"));
     this.element = make("form", { class: "bw-composer" }, filters?.element, make("div", { class: "bw-box" }, this.input, this.send), this.counter);
     this.element.addEventListener("submit", (event) => { event.preventDefault(); this.submit(); });
+    this.input.addEventListener("beforeinput", () => this.empty());
     this.input.addEventListener("input", () => this.update());
     // A closed panel has no size to measure: then this is the first time.
     if (!SIZES_ITSELF) this.input.addEventListener("focus", () => this.fit());
@@ -29,10 +30,17 @@ export class Composer {
     this.text = typed || this.store.draft(book);
   }
 
-  get text() { return this.input.value; }
+  /** What the reader has typed. A question that is sent still stands in the box for a moment: see SHOWN_AFTER_MS. */
+  get text() { return this.isSent ? "" : this.input.value; }
   set text(text) {
+    this.isSent = false;
     this.input.value = text;
     this.update();
+  }
+
+  /** Takes a question that is sent out of the box. */
+  empty() {
+    if (this.isSent) this.text = "";
   }
 
   /** Puts a question back into the box, unless the reader has begun another one. */
@@ -77,7 +85,7 @@ export class Composer {
     const text = this.text.trim();
     if (!text || this.isTooLong) return;
     this.last = text;
-    this.text = "";
+    this.isSent = true;
     this.onsend(text);
   }
 
@@ -90,6 +98,7 @@ export class Composer {
 
   showButton() {
     const { isBusy } = this;
+    this.empty();
     const label = isBusy ? this.strings.stop : this.strings.send;
     this.send.setAttribute("aria-label", label);
     this.send.setAttribute("title", label);
