@@ -358,9 +358,8 @@ def asked(hours: float, question: str, **facts: Any) -> AskedQuestion:
     )
 
 
-def questions() -> list[AskedQuestion]:
-    """A month of questions."""
-    lesson = QuotedLesson(lesson_id="x", title="Workspaces and Packages", url=f"{SITE}/book/docs/workspaces")
+def questions(lesson: QuotedLesson) -> list[AskedQuestion]:
+    """A month of questions. Their answers quote a lesson of the book."""
     good = {"outcome": "answered", "reason": "", "level": "high", "lessons": (lesson,)}
     low = {**good, "level": "low"}
     comment = (
@@ -391,7 +390,9 @@ def validation_run(days: int) -> ValidationRun:
 
 
 async def fill_journal(app: App) -> None:
-    for question in questions():
+    records = {record.title: record for record in await app.catalog.records(BOOK)}
+    cited = records["Workspaces and Packages"]
+    for question in questions(QuotedLesson(lesson_id=cited.lesson_id, title=cited.title, url=cited.url)):
         await app.journal.note(question)
     for days in (0, 4, 9, 13):
         await app.validations.add(validation_run(days))
