@@ -7,16 +7,12 @@ connection breaks, and would leave the data folder open.
 
 import logging
 
+from bookwise.cli.causes import is_caused_by
+
 
 def is_closed_pipe(error: BaseException | None) -> bool:
-    """Whether the error is a closed pipe, or was raised while one was handled. Typer and rich exit with 1 then."""
-    while error is not None:
-        if isinstance(error, BrokenPipeError):
-            return True
-        if isinstance(error, BaseExceptionGroup) and any(map(is_closed_pipe, error.exceptions)):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
+    """Whether a closed pipe caused the error. Typer and rich exit with 1 then."""
+    return is_caused_by(error, BrokenPipeError)
 
 
 def silence_closed_pipe() -> None:

@@ -12,6 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from bookwise import __version__
+from bookwise.cli.causes import is_caused_by
 from bookwise.cli.closed_pipe import is_closed_pipe, silence_closed_pipe
 from bookwise.cli.exit_codes import BUG, INTERRUPTED, OK, USAGE, exit_code
 from bookwise.domain.errors import BookwiseError
@@ -109,14 +110,20 @@ def run_with(arguments: list[str]) -> int:
         _show_usage(error)
         return USAGE
     except (KeyboardInterrupt, EOFError, typer.Abort):
-        sys.stderr.write("Stopped.\n")
-        return INTERRUPTED
+        return _stopped()
     except (Exception, SystemExit, BaseExceptionGroup) as error:
         if is_closed_pipe(error):
             return OK
+        if is_caused_by(error, KeyboardInterrupt):  # Python 3.11 wraps one that arrives while a class is created
+            return _stopped()
         if "--debug" in arguments or not isinstance(error, Exception):
             raise
         return _show_unexpected(error, arguments)
+
+
+def _stopped() -> int:
+    sys.stderr.write("Stopped.\n")
+    return INTERRUPTED
 
 
 def _show_unexpected(error: Exception, arguments: list[str]) -> int:

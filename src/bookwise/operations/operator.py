@@ -1,8 +1,11 @@
 """The client of a running service that executes operations in it. Loads httpx2 and pydantic."""
 
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import httpx2
@@ -51,27 +54,30 @@ class Operator:
         return result
 
     def ingest(self, request: IngestBook, on_outcome: Callable[[LessonOutcome], None]) -> JobReport:
-        """Starts the job and follows it to its end. Ctrl-C cancels the job."""
-        job_id = self.execute(request).job_id
-        try:
-            report = self._follow(job_id, on_outcome)
-        except KeyboardInterrupt:
-            self._cancel(job_id)
-            raise
-        except Unavailable as error:
-            advice = f"Job {job_id} continues when the service is back. `bookwise jobs {job_id}` shows its state."
-            raise Unavailable(error.message, advice=advice) from error
+        """Starts the job and follows it to its end. Ctrl-C cancels the job; a second Ctrl-C does not wait for that."""
+        with _catch_interrupt() as interrupt:
+            job_id = self.execute(request).job_id
+            try:
+                report = self._follow(job_id, interrupt, on_outcome)
+            except Unavailable as error:
+                advice = f"Job {job_id} continues when the service is back. `bookwise jobs {job_id}` shows its state."
+                raise Unavailable(error.message, advice=advice) from error
         if report.job.status == "failed":
             raise job_error(job_id, report.job.error_message or "")
         return report
 
-    def _follow(self, job_id: int, on_outcome: Callable[[LessonOutcome], None]) -> JobReport:
+    def _follow(self, job_id: int, interrupt: "_Interrupt", on_outcome: Callable[[LessonOutcome], None]) -> JobReport:
         count = 0
         while True:
             report = self.execute(ReadJob(job_id=job_id))
             for outcome in report.outcomes[count:]:
                 on_outcome(outcome)
-            if report.job.completed_at is not None:
+            ended = report.job.completed_at is not None
+            if interrupt.received:
+                if not ended:
+                    self._cancel(job_id)
+                raise KeyboardInterrupt
+            if ended:
                 return report
             count = len(report.outcomes)
             time.sleep(POLL_SECONDS)
@@ -82,6 +88,33 @@ class Operator:
         deadline = time.monotonic() + CANCEL_SECONDS
         while self.execute(ReadJob(job_id=job_id)).job.completed_at is None and time.monotonic() < deadline:
             time.sleep(POLL_SECONDS)
+
+
+@dataclass(slots=True)
+class _Interrupt:
+    received: bool = False
+
+
+@contextmanager
+def _catch_interrupt() -> Iterator[_Interrupt]:
+    """Records the first Ctrl-C. The second one raises KeyboardInterrupt.
+
+    Raised in the middle of a request, it can leave a lock of the client held, and the next request waits for ever.
+    """
+    interrupt = _Interrupt()
+    if threading.current_thread() is not threading.main_thread():  # Ctrl-C reaches the main thread only
+        yield interrupt
+        return
+
+    def record(*_: object) -> None:
+        interrupt.received = True
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, record)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
