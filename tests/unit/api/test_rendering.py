@@ -92,6 +92,13 @@ def test_a_picture_is_not_loaded() -> None:
     assert render("![A **robot**](https://x.example/a.png)") == "<p><em>A robot</em></p>\n"
 
 
+def test_a_paragraph_that_is_only_a_label_is_bold() -> None:
+    text = "Note:\n\nThen run:\n\n- Mix:\n\n| Tip: |\n|---|"
+    html = marked(text, "Note:")
+    assert "<p><strong><mark>Note:</mark></strong></p>" in html
+    assert html.count("<strong>") == 1
+
+
 def test_headings_are_below_those_of_the_page() -> None:
     assert render("# a\n\n###### b") == "<h3>a</h3>\n<h6>b</h6>\n"
 

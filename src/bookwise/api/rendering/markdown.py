@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -25,6 +26,7 @@ LinkResolver: TypeAlias = Callable[[str], str | None]
 MARKDOWN_MAX = 200_000  #: characters; longer text is shown without formatting
 _CITATION = re.compile(r"\[(\d{1,3}(?:,\s*\d{1,3})*)\](?!\()")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
+_LABEL = re.compile(r"\w+:")
 _ALIGNED = {"text-align:right": "bw-right", "text-align:center": "bw-center"}
 
 
@@ -51,6 +53,7 @@ def render(
     tokens = parse(text, cited=cited)
     reader = HighlightReader(text, highlights)
     _prepare(tokens, reader, resolve_link)
+    _stress_labels(tokens)
     _lower_headings(tokens, top_heading)
     return sanitize(_PARSER.renderer.render(tokens, _PARSER.options, {}))
 
@@ -72,6 +75,14 @@ def _prepare(tokens: Sequence[Token], reader: HighlightReader, resolve_link: Lin
         elif token.children:
             _resolve_links(token.children, resolve_link)
             token.children = [part for child in token.children for part in _with_marks(child, reader)]
+
+
+def _stress_labels(tokens: Sequence[Token]) -> None:
+    """Makes a paragraph bold that is only a label, such as the `Note:` above the text of a box."""
+    for opening, token in pairwise(tokens):
+        if opening.type == "paragraph_open" and not opening.hidden and _LABEL.fullmatch(token.content):
+            strong = Token("strong_open", "strong", 1), Token("strong_close", "strong", -1)
+            token.children = [strong[0], *(token.children or ()), strong[1]]
 
 
 def _lower_headings(tokens: Sequence[Token], top_heading: int) -> None:

@@ -44,7 +44,7 @@ function rates(byDay) {
   const size = byDay.length >= WEEKS_FROM_DAYS ? 7 : 1;
   const buckets = [];
   for (let end = byDay.length; end >= size; end -= size) buckets.unshift(merged(byDay.slice(end - size, end)));
-  const series = [{ name: "Without an answer", color: "bad" }, { name: "Uncertain", color: "fair" }];
+  const series = [{ name: "Without an answer", color: "bad" }, { name: "Uncertain", color: "accent" }];
   const points = buckets.map((bucket) => ({ label: day(bucket.date),
     values: bucket.asked ? [bucket.refused / bucket.asked, (bucket.refused + bucket.low_confidence) / bucket.asked] : [null, null] }));
   const rows = buckets.map((bucket, at) => [day(bucket.date), String(bucket.asked),
