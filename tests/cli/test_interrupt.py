@@ -14,6 +14,7 @@ import pytest
 
 from bookwise.cli.exit_codes import INTERRUPTED
 from bookwise.cli.main import run_with
+from bookwise.domain.errors import BookwiseError
 from bookwise.operations.jobs import IngestBook
 from bookwise.operations.operator import open_operator
 
@@ -113,7 +114,7 @@ def test_a_second_ctrl_c_does_not_wait_for_a_service_that_hangs() -> None:
 
 def test_ctrl_c_works_as_before_after_the_job() -> None:
     before = signal.getsignal(signal.SIGINT)
-    with job_service(press_ctrl_c) as service, pytest.raises(KeyboardInterrupt):
+    with job_service(lambda: None, ended=True) as service, pytest.raises(BookwiseError, match="cancelled"):
         ingest(service)
     assert signal.getsignal(signal.SIGINT) is before
 

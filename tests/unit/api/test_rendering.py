@@ -92,11 +92,12 @@ def test_a_picture_is_not_loaded() -> None:
     assert render("![A **robot**](https://x.example/a.png)") == "<p><em>A robot</em></p>\n"
 
 
-def test_a_paragraph_that_is_only_a_label_is_bold() -> None:
-    text = "Note:\n\nThen run:\n\n- Mix:\n\n| Tip: |\n|---|"
-    html = marked(text, "Note:")
+def test_the_label_of_a_note_is_bold() -> None:
+    text = "Note:\n\nSee also: Mind the **gap**\n\nResult: 5\n\n| Tip: |\n|---|"
+    html = marked(text, "Note:", "also: Mind")
     assert "<p><strong><mark>Note:</mark></strong></p>" in html
-    assert html.count("<strong>") == 1
+    assert "<p><strong>See <mark>also:</mark></strong><mark> Mind</mark> the <strong>gap</strong></p>" in html
+    assert html.count("<strong>") == 3
 
 
 def test_headings_are_below_those_of_the_page() -> None:

@@ -19,6 +19,7 @@ from bookwise.api.rendering.code import code_html
 from bookwise.api.rendering.maths import maths_html
 from bookwise.api.rendering.sanitize import sanitize
 from bookwise.domain.answers import Highlight
+from bookwise.ingestion.parsing.callouts import label_at_start
 
 #: An address in the Markdown → the address to show, or None to show only the text of the link.
 LinkResolver: TypeAlias = Callable[[str], str | None]
@@ -26,7 +27,6 @@ LinkResolver: TypeAlias = Callable[[str], str | None]
 MARKDOWN_MAX = 200_000  #: characters; longer text is shown without formatting
 _CITATION = re.compile(r"\[(\d{1,3}(?:,\s*\d{1,3})*)\](?!\()")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
-_LABEL = re.compile(r"\w+:")
 _ALIGNED = {"text-align:right": "bw-right", "text-align:center": "bw-center"}
 
 
@@ -52,8 +52,8 @@ def render(
         return sanitize(f"<p>{escape(text)}</p>")
     tokens = parse(text, cited=cited)
     reader = HighlightReader(text, highlights)
-    _prepare(tokens, reader, resolve_link)
     _stress_labels(tokens)
+    _prepare(tokens, reader, resolve_link)
     _lower_headings(tokens, top_heading)
     return sanitize(_PARSER.renderer.render(tokens, _PARSER.options, {}))
 
@@ -78,11 +78,14 @@ def _prepare(tokens: Sequence[Token], reader: HighlightReader, resolve_link: Lin
 
 
 def _stress_labels(tokens: Sequence[Token]) -> None:
-    """Makes a paragraph bold that is only a label, such as the `Note:` above the text of a box."""
+    """Makes the label of a note bold: `Note:` on a line of its own or before a title."""
     for opening, token in pairwise(tokens):
-        if opening.type == "paragraph_open" and not opening.hidden and _LABEL.fullmatch(token.content):
-            strong = Token("strong_open", "strong", 1), Token("strong_close", "strong", -1)
-            token.children = [strong[0], *(token.children or ()), strong[1]]
+        if opening.type != "paragraph_open" or not token.children:
+            continue
+        text = token.children[0]
+        if text.type == "text" and (label := label_at_start(text.content)):
+            bold = Token("strong_open", "strong", 1), text.copy(content=label), Token("strong_close", "strong", -1)
+            token.children[:1] = [*bold, text.copy(content=text.content[len(label) :])]
 
 
 def _lower_headings(tokens: Sequence[Token], top_heading: int) -> None:

@@ -1,14 +1,12 @@
 """Name and title of a note, tab or box → the line that introduces its text."""
 
 _NOTES = """
-note notes tip tips info information caution danger warning important hint attention error seealso abstract
-summary tldr todo success check done question help faq failure fail missing bug example quote cite exercise
-solution proof theorem lemma definition corollary proposition remark axiom algorithm versionadded
-versionchanged deprecated
+note notes tip tips info information caution danger warning important hint attention error abstract summary success
+check done question help failure fail missing bug example quote cite exercise solution proof theorem lemma definition
+corollary proposition remark axiom algorithm
 """
-_CALLOUTS = frozenset(_NOTES.split())
 _TABS = frozenset(("tab", "tabs", "tab-item", "group-tab", "code-tab"))
-_LABELS = {
+_LABELS = {name: name.capitalize() for name in _NOTES.split()} | {
     "seealso": "See also",
     "tldr": "TL;DR",
     "faq": "FAQ",
@@ -24,9 +22,15 @@ def lead_in(name: str, title: str = "") -> str:
     name, title = name.lower().rpartition(":")[2], title.strip()
     if name in _TABS:
         return f"{title}:" if title else ""
-    if name not in _CALLOUTS:
+    if name not in _LABELS:
         return title
-    label = _LABELS.get(name, name.capitalize())
+    label = _LABELS[name]
     if not title or title.rstrip(":").lower() == label.lower():
         return f"{label}:"
     return f"{label}: {title}"
+
+
+def label_at_start(text: str) -> str:
+    """The label that `lead_in` gives a note, such as `Note:`, if the text begins with one, else an empty string."""
+    label, colon, _ = text.partition(":")
+    return label + colon if colon and label in _LABELS.values() else ""
