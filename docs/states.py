@@ -126,8 +126,14 @@ async def other_language(scene: Scene) -> None:
 
 async def doubt(scene: Scene) -> None:
     await empty(scene)
-    await ask(scene.page, "Which battery lasts longest in a walking robot?")
-    await scene.page.locator(".bw-level summary").click()
+    await ask(scene.page, "How accurate is the IMU?")
+    await scene.page.locator(".bw-low summary").click()
+
+
+async def choices(scene: Scene) -> None:
+    await empty(scene)
+    await ask(scene.page, "How do I install it?")
+    await scene.page.locator(".bw-choices button").first.wait_for()
 
 
 async def follow_up(scene: Scene) -> None:
@@ -467,8 +473,8 @@ async def author_empty(scene: Scene) -> None:
 VIEWS = ("overview", "unanswered", "low-confidence", "disliked", "lessons", "validation", "books", "keys")
 PAGE_STATES: tuple[State, ...] = (
     empty, searching, streaming, stopped, answer, table, formula, items, citation, refusal, refusal_nearby,
-    other_language, doubt, follow_up, rating, conversations, renaming, deleting, filters, too_long, lost, busy, key,
-    wrong_key, no_service, without_site, lesson, lesson_start, lesson_end, no_lesson,
+    other_language, doubt, choices, follow_up, rating, conversations, renaming, deleting, filters, too_long, lost, busy,
+    key, wrong_key, no_service, without_site, lesson, lesson_start, lesson_end, no_lesson,
 )  # fmt: skip
 WIDGET_STATES: tuple[State, ...] = (
     widget_closed, widget_open, widget_answer, widget_citation, widget_refusal, widget_hostile, widget_hostile_forced,

@@ -12,7 +12,7 @@ from bookwise.ingestion.parsing.dialects import dialect_of
 from bookwise.ingestion.parsing.front_matter import split_front_matter
 from bookwise.ingestion.parsing.sections import LessonPart, first_title, outline
 
-PARSER_VERSION = "1"
+PARSER_VERSION = "2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

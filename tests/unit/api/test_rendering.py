@@ -100,6 +100,35 @@ def test_the_label_of_a_note_is_bold() -> None:
     assert html.count("<strong>") == 3
 
 
+def test_the_language_of_code_is_the_first_word_after_the_fence() -> None:
+    for info in ("rust,ignore", "{.python .input  n=2}", "Python title='a.py'", "{code-cell} ipython3"):
+        html = render(f"```{info}\nlet x = 1\n```")
+        name = {"r": "rust", "{": "python", "P": "python"}[info[0]] if "cell" not in info else "code-cell"
+        assert f'data-language="{name}"' in html
+        assert ('<span class="m">1</span>' in html) == ("cell" not in info)
+
+
+def test_an_equation_has_its_number() -> None:
+    html = render("$$\na = b\n$$ (3)")
+    assert '<span class="bw-equation">(3)</span></div>' in html
+    assert "bw-equation" not in render("$$\na = b\n$$")
+    assert "<script>" not in render("$$\na\n$$ (<script>)")
+
+
+def test_a_task_list_has_boxes() -> None:
+    html = marked("- [ ] Install it\n- [x] Build it\n\n1. [X] Test\n\n[ ] no item\n\n- [ ]", "Build it")
+    assert "<li>☐ Install it</li>" in html
+    assert "<li>☑ <mark>Build it</mark></li>" in html
+    assert "☑ Test" in html
+    assert "<p>[ ] no item</p>" in html
+    assert "<li>[ ]</li>" in html
+
+
+def test_unequal_is_one_sign() -> None:
+    assert "&#x02260;" in render(r"$a \not= b$") or "≠" in render(r"$a \not= b$")
+    assert "⧸" not in render(r"$a \not = b$")
+
+
 def test_headings_are_below_those_of_the_page() -> None:
     assert render("# a\n\n###### b") == "<h3>a</h3>\n<h6>b</h6>\n"
 

@@ -117,4 +117,4 @@ def test_a_heading_of_extreme_length_is_cut_in_paths_but_not_in_its_block() -> N
 
 
 def test_the_parser_names_its_version() -> None:
-    assert PARSER_VERSION == "1"
+    assert PARSER_VERSION == "2"

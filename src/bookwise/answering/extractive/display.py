@@ -5,6 +5,7 @@ from textwrap import dedent
 
 from bookwise.text.blocks import MarkdownBlock
 from bookwise.text.fences import FENCE
+from bookwise.text.formulas import without_formulas
 
 _IMAGE = re.compile(r"!\[([^\]]*)\]\([^)]*\)")
 _LINK = re.compile(r"\[([^\]]+)\]\((?:[^()\s]|\([^()]*\))*(?:\s+\"[^\"]*\")?\)")
@@ -39,8 +40,9 @@ def prose(text: str) -> str:
 
 
 def plain(text: str) -> str:
-    """Returns a sentence or a list item as plain text on one line: `prose` without emphasis, code marks and markers."""
-    text = _MARKER.sub("", prose(text))
+    """Returns a sentence or a list item as plain text on one line: `prose` without emphasis, formulas, code marks and
+    markers."""
+    text = without_formulas(_MARKER.sub("", prose(text)))
     for pattern in (_STARS, _UNDERSCORES):
         text = pattern.sub(r"\1", text)
     return text.replace("`", "")

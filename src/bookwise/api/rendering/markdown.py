@@ -20,6 +20,7 @@ from bookwise.api.rendering.maths import maths_html
 from bookwise.api.rendering.sanitize import sanitize
 from bookwise.domain.answers import Highlight
 from bookwise.ingestion.parsing.callouts import label_at_start
+from bookwise.ingestion.parsing.fences import language_in
 
 #: An address in the Markdown → the address to show, or None to show only the text of the link.
 LinkResolver: TypeAlias = Callable[[str], str | None]
@@ -27,6 +28,7 @@ LinkResolver: TypeAlias = Callable[[str], str | None]
 MARKDOWN_MAX = 200_000  #: characters; longer text is shown without formatting
 _CITATION = re.compile(r"\[(\d{1,3}(?:,\s*\d{1,3})*)\](?!\()")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
+_BOXES = {"[ ] ": "☐ ", "[x] ": "☑ "}
 _ALIGNED = {"text-align:right": "bw-right", "text-align:center": "bw-center"}
 
 
@@ -54,6 +56,7 @@ def render(
     reader = HighlightReader(text, highlights)
     _stress_labels(tokens)
     _prepare(tokens, reader, resolve_link)
+    _draw_boxes(tokens)
     _lower_headings(tokens, top_heading)
     return sanitize(_PARSER.renderer.render(tokens, _PARSER.options, {}))
 
@@ -86,6 +89,14 @@ def _stress_labels(tokens: Sequence[Token]) -> None:
         if text.type == "text" and (label := label_at_start(text.content)):
             bold = Token("strong_open", "strong", 1), text.copy(content=label), Token("strong_close", "strong", -1)
             token.children[:1] = [*bold, text.copy(content=text.content[len(label) :])]
+
+
+def _draw_boxes(tokens: Sequence[Token]) -> None:
+    """`[ ]` and `[x]` at the beginning of a list item become boxes."""
+    for item, _, token in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        text = token.children[0] if item.type == "list_item_open" and token.children else None
+        if text and text.type == "text" and (box := _BOXES.get(text.content[:4].lower())):
+            text.content = box + text.content[4:]
 
 
 def _lower_headings(tokens: Sequence[Token], top_heading: int) -> None:
@@ -151,7 +162,7 @@ class _BookRenderer(RendererHTML):
         return f'<sup data-cite="{number}">{number}</sup>'
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        return _code_block(tokens[idx], (tokens[idx].info.split() or [""])[0])
+        return _code_block(tokens[idx], language_in(tokens[idx].info))
 
     def code_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return _code_block(tokens[idx], "")
@@ -186,16 +197,21 @@ class _BookRenderer(RendererHTML):
         return maths_html(tokens[idx].content, block=True)
 
     def math_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        maths = maths_html(tokens[idx].content.strip(), block=True)
-        return f'<div class="bw-maths" tabindex="0" role="region" aria-label="Formula">{maths}</div>\n'
+        return _formula(tokens[idx], "")
 
-    math_block_label = math_block
+    def math_block_label(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        return _formula(tokens[idx], f'<span class="bw-equation">({escape(tokens[idx].info)})</span>')
 
 
 def _code_block(token: Token, language: str) -> str:
     name = language if _LANGUAGE.fullmatch(language) else ""
     code = code_html(token.content, name.lower(), token.meta.get("parts", ()))
     return f'<div class="bw-code" data-language="{escape(name)}"><pre tabindex="0"><code>{code}</code></pre></div>\n'
+
+
+def _formula(token: Token, number: str) -> str:
+    maths = maths_html(token.content.strip(), block=True)
+    return f'<div class="bw-maths" tabindex="0" role="region" aria-label="Formula">{maths}{number}</div>\n'
 
 
 def _cell(token: Token) -> str:

@@ -10,6 +10,8 @@ FORMULA_MAX = 2_000  #: characters; a longer one is shown as code
 
 #: Names that LaTeX knows and the converter shows as they are written, with the backslash.
 _UNKNOWN_NAME = re.compile(r"\\(arg|label\{[^}]*\})(?![A-Za-z])")
+#: The converter shows it as two signs side by side, which few fonts draw.
+_NOT_EQUAL = re.compile(r"\\not\s*=")
 
 #: What the converter raises for a formula that it cannot read; it has no common base class for its own errors.
 _UNREADABLE: tuple[type[Exception], ...] = (
@@ -27,6 +29,7 @@ def maths_html(formula: str, *, block: bool) -> str:
     if len(formula) > FORMULA_MAX:
         return _as_code(formula)
     try:
+        formula = _NOT_EQUAL.sub(r"\\neq ", formula)
         return convert(_UNKNOWN_NAME.sub(_known, formula), display="block" if block else "inline")
     except _UNREADABLE:
         return _as_code(formula)

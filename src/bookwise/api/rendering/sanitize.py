@@ -31,7 +31,7 @@ _CLEANER = nh3.Cleaner(
         "mover": {"accent"},
     },
     allowed_classes={
-        "span": set(CODE_CLASSES),
+        "span": {*CODE_CLASSES, "bw-equation"},
         "div": {"bw-code", "bw-table", "bw-maths"},
         "th": {"bw-right", "bw-center"},
         "td": {"bw-right", "bw-center"},

@@ -15,8 +15,10 @@ from bookwise.ingestion.parsing.fences import LONG_CODE, code_block
 from bookwise.ingestion.parsing.front_matter import split_front_matter
 from bookwise.ingestion.parsing.markdown_lists import ListLines
 from bookwise.ingestion.parsing.markdown_rules import parser
+from bookwise.ingestion.parsing.references import References
 from bookwise.ingestion.parsing.sections import Heading, LessonPart
 from bookwise.ingestion.parsing.tags import fragments, html_rows, html_text, readable, without_scripts
+from bookwise.text.formulas import plain_formula
 
 MAX_DIRECTIVE_DEPTH = 20
 _TITLE_LENGTH = 1000
@@ -39,16 +41,18 @@ def markdown_parts(text: str, dialect: Dialect) -> list[LessonPart]:
     A list with its contents is one block, divided only by long code. Quotes, notes, tabs and components contain
     ordinary blocks. Indented code gets a fence.
     """
-    return list(_MarkdownReader(dialect).parts(dialect.translate(text)))
+    text = dialect.translate(text)
+    return list(_MarkdownReader(dialect, References(text if dialect.roles else "")).parts(text))
 
 
 class _MarkdownReader:
     """Reads the tokens of a text."""
 
-    def __init__(self, dialect: Dialect, depth: int = 0) -> None:
+    def __init__(self, dialect: Dialect, references: References, depth: int = 0) -> None:
         if depth > MAX_DIRECTIVE_DEPTH:
             raise BadLesson("too-deep", f"Directives are nested more than {MAX_DIRECTIVE_DEPTH} levels deep.")
         self._dialect = dialect
+        self._references = references
         self._depth = depth
         self._parser = parser(jsx=dialect.jsx)
         self._env: EnvType = {}
@@ -107,6 +111,7 @@ class _MarkdownReader:
     def _clean(self, text: str) -> list[str]:
         """The visible text, line by line; a line without visible text is empty."""
         dialect = self._dialect
+        text = self._references.replace(text) if dialect.roles else text
         lines = [dialect.invisible.sub("", dialect.includes.sub("", line)) for line in text.split("\n")]
         return readable("\n".join(lines), jsx=dialect.jsx).split("\n")
 
@@ -123,8 +128,11 @@ class _MarkdownReader:
         return _text([token.content])
 
     def _math(self, token: Token) -> Iterator[LessonPart]:
-        label = f" ({token.info})" if token.info else ""
-        yield Block(kind="math", text=f"$${token.content}$${label}")
+        yield self._equation(token.content, token.info)
+
+    def _equation(self, content: str, label: str) -> Block:
+        number = f" ({self._references.number(label)})" if label else ""
+        return Block(kind="math", text=f"$${content}$${number}")
 
     def _indented_code(self, token: Token) -> Iterator[LessonPart]:
         yield from self._code(token.content)
@@ -141,24 +149,27 @@ class _MarkdownReader:
         directive = _DIRECTIVE.match(info) if self._dialect.directives or token.markup[0] == ":" else None
         if info == "mdx-code-block" and self._dialect.jsx:
             # Docusaurus unwraps this fence; it protects MDX from tools that know only Markdown.
-            yield from _MarkdownReader(self._dialect, self._depth + 1).parts(token.content)
+            yield from self._nested().parts(token.content)
         elif directive is None:
             yield from self._code(token.content, info, token.markup)
         else:
             yield from self._directive(directive[1], directive[2], token)
 
+    def _nested(self) -> "_MarkdownReader":
+        return _MarkdownReader(self._dialect, self._references, self._depth + 1)
+
     def _directive(self, name: str, argument: str, token: Token) -> Iterator[LessonPart]:
-        caption, body = _without_options(token.content)
+        options, body = _without_options(token.content)
         match reading_of(name):
             case "code":
                 language = language_of(name.lower(), argument)
                 yield from self._code(body, language, token.markup, language)
-                yield from _text([caption])
+                yield from _text(self._clean(_caption(options)))
             case "math":
-                yield Block(kind="math", text=f"$$\n{body.strip()}\n$$")
+                yield self._equation(f"\n{body.strip()}\n", str(options.get("label") or ""))
             case "text":
                 yield from _text([title_of(name, argument)])
-                yield from _MarkdownReader(self._dialect, self._depth + 1).parts(body)
+                yield from self._nested().parts(body)
 
     def _html(self, token: Token) -> Iterator[LessonPart]:
         source = without_scripts("\n".join(self._without_includes(token.content)))
@@ -232,6 +243,8 @@ def _words(token: Token) -> str:
         return " "
     if token.type == "image":
         return "".join(map(_words, token.children or ()))
+    if token.type == "math_inline":
+        return plain_formula(token.content)
     return token.content
 
 
@@ -250,20 +263,19 @@ def _without_id(title: str) -> tuple[str, str | None]:
     return title[:start], match[1] if match else None
 
 
-def _without_options(body: str) -> tuple[str, str]:
-    """The caption and the body of a directive, without its options: `:name: value` lines, or YAML between `---`
-    lines."""
+def _without_options(body: str) -> tuple[Mapping[str, object], str]:
+    """The options and the body of a directive: `:name: value` lines, or YAML between `---` lines."""
     if body.startswith("---\n"):
         try:
             facts, body, _ = split_front_matter(body)
         except BadLesson:
-            return "", body[body.index("\n---", 3) + 1 :].partition("\n")[2]
-        return _caption(facts), body
+            return {}, body[body.index("\n---", 3) + 1 :].partition("\n")[2]
+        return facts, body
     options: dict[str, object] = {}
     while option := _OPTION.match(body):
         options[option[1]] = (option[2] or "").strip()
         body = body[option.end() :]
-    return _caption(options), body
+    return options, body
 
 
 def _caption(options: Mapping[str, object]) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from bookwise.ingestion.parsing.fences import FENCE, fence_end
+from bookwise.ingestion.parsing.fences import change_code
 
 _RUST = re.compile(r"\s*rust(?![\w-])")
 _HASH_LINE = re.compile(r"([\s>]*)#(.?)(.*)")
@@ -11,24 +11,12 @@ _HASH_LINE = re.compile(r"([\s>]*)#(.?)(.*)")
 
 def without_hidden_lines(text: str) -> str:
     """In Rust code, a line after `#` is only for the compiler. `##` stands for `#`; `#[` and `#!` are attributes."""
-    return "\n".join(_visible_lines(text.split("\n"))) if "rust" in text else text
+    return change_code(text, _visible_code) if "rust" in text else text
 
 
-def _visible_lines(lines: list[str]) -> Iterator[str]:
-    index = 0
-    while index < len(lines):
-        fence = FENCE.fullmatch(lines[index])
-        end = fence_end(lines, index, fence[2]) if fence else index
-        yield lines[index]
-        body = lines[index + 1 : end]
-        yield from _visible_code(body) if fence and _RUST.match(fence[3]) else body
-        yield from lines[end : end + 1] if fence else ()
-        index = end + 1
-
-
-def _visible_code(lines: list[str]) -> Iterator[str]:
+def _visible_code(info: str, lines: list[str]) -> Iterator[str]:
     for line in lines:
-        hash_line = _HASH_LINE.fullmatch(line)
+        hash_line = _HASH_LINE.fullmatch(line) if _RUST.match(info) else None
         if hash_line is None or hash_line[2] in ("[", "!"):
             yield line
         elif hash_line[2] == "#":

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 from bookwise.ingestion.parsing.fences import FENCE, fence_end
+from bookwise.ingestion.parsing.references import KINDS
 from bookwise.ingestion.parsing.shortcodes import without_shortcodes
 
 _HIDDEN_LINES = 500
@@ -22,12 +23,7 @@ _DIV = re.compile(r"\s*(:{3,})\s*(\S.*)?")
 _LABELLED = re.compile(r"\{[^{}]*#((?:sec|fig|tbl|eq|lst)-[\w-]+)[^{}]*\}")
 _CAPTIONED = re.compile(r"!\[([^\]]*)\]\([^)]*\)\{[^{}]*#(fig-[\w-]+)")
 _TABLE_CAPTION = re.compile(r":\s+(.*?)\s*\{[^{}]*#(tbl-[\w-]+)[^{}]*\}\s*")
-_KINDS = {
-    "sec": "section", "fig": "figure", "tbl": "table", "eq": "equation", "lst": "listing", "thm": "theorem",
-    "lem": "lemma", "cor": "corollary", "prp": "proposition", "def": "definition", "exm": "example", "exr": "exercise",
-    "nte": "note", "tip": "tip", "wrn": "warning", "imp": "note", "cau": "caution",
-}  # fmt: skip
-_REFERENCE = re.compile(rf"(?<![\w/`])-?@((?:{'|'.join(_KINDS)})-[\w-]*\w)")
+_REFERENCE = re.compile(rf"(?<![\w/`])-?@((?:{'|'.join(KINDS)})-[\w-]*\w)")
 _BRACKETED = re.compile(r"[ \t]?\[([^\[\]]*@[\w-][^\[\]]*)\](?![(\[{])")
 _CITATION = re.compile(r"-?@[\w:.#$%&+?<>~/-]+")
 _PRINT = re.compile(
@@ -111,7 +107,7 @@ class _Translator:
     def _reference(self, match: re.Match[str]) -> str:
         label = match[1]
         name = self._labels.get(label, "")
-        return f"“{name}”" if name else f"the {_KINDS[label.partition('-')[0]]}"
+        return f"“{name}”" if name else f"the {KINDS[label.partition('-')[0]]}"
 
 
 def _code(fence: re.Match[str], body: list[str], closing: list[str]) -> Iterator[str]:

@@ -112,7 +112,7 @@ def test_footnotes_stay_where_they_stand() -> None:
     [
         ("$$\nx^2\n$$\n", "$$\nx^2\n$$"),
         ("$$x < y$$\n", "$$x < y$$"),
-        ("$$\na\n$$ (eq1)\n", "$$\na\n$$ (eq1)"),
+        ("$$\na\n$$ (eq1)\n", "$$\na\n$$ (1)"),
         ("\\begin{align}\na &= b\n\\end{align}\n", "\\begin{align}\na &= b\n\\end{align}"),
     ],
 )
@@ -353,7 +353,7 @@ class TestDirectives:
 
     def test_mathematics_contents_and_raw_parts(self) -> None:
         text = "```{math}\n:label: eq\nx^2\n```\n\n```{toctree}\na\nb\n```\n\n```{raw} html\n<b>x</b>\n```\n"
-        assert shown(text, site="sphinx") == [("math", "$$\nx^2\n$$")]
+        assert shown(text, site="sphinx") == [("math", "$$\nx^2\n$$ (1)")]
 
     def test_exercises_and_their_solutions_are_named(self) -> None:
         text = (

@@ -76,11 +76,12 @@ export class Exchange {
 
   /** [1] becomes a button that opens the passage. In a refusal it says what it does. */
   addChip(sign) {
+    if (this.kind === "ambiguous") return this.addChoice(sign);
     const { strings } = this.chat;
     const source = this.source(sign.dataset.cite);
     if (!source && this.isComplete) return sign.replaceWith(`[${sign.dataset.cite}]`);
     const label = strings.source(sign.dataset.cite, source ? placeTitle(source) : "");
-    const words = { refused: strings.openIt, ambiguous: strings.choose }[this.kind];
+    const words = this.kind === "refused" && strings.openIt;
     const chip = button({ text: words || sign.dataset.cite, css: words ? "bw-link" : "bw-chip", "aria-label": words ? `${words}: ${label}` : label });
     chip.addEventListener("click", () => this.follow(sign.dataset.cite, chip));
     if (words) {
@@ -88,6 +89,16 @@ export class Exchange {
       sign.replaceWith(": ", chip);
     }
     else sign.replaceChildren(chip);
+  }
+
+  /** The item with a lesson to choose becomes a button. */
+  addChoice(sign) {
+    const item = sign.parentElement;
+    sign.remove();
+    const choice = make("button", { type: "button", class: "bw-card" }, item.textContent.trim());
+    choice.addEventListener("click", () => this.chat.ask(this.question, this.source(sign.dataset.cite)?.parent_doc_id));
+    item.parentElement.className = "bw-choices";
+    item.replaceChildren(choice);
   }
 
   source(number) {
@@ -99,8 +110,7 @@ export class Exchange {
     // sources come with the end of an answer: then it opens
     this.wanted = source ? null : number;
     if (!source) return;
-    if (this.kind === "ambiguous") this.chat.ask(this.question, source.parent_doc_id);
-    else this.chat.openSource({ ...source, highlights: this.highlights() }, opener);
+    this.chat.openSource({ ...source, highlights: this.highlights() }, opener);
   }
 
   /** The highlighted parts of the answer. Positions count whole characters. */

@@ -29,7 +29,6 @@ export const STRINGS = {
   sources: "Sources",
   source: (number, title) => `Source ${number}, ${title}`,
   openIt: "open it",
-  choose: "this one",
   openInBook: "Open in the book",
   readLesson: "Read the lesson",
   close: "Close",

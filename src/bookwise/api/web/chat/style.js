@@ -38,7 +38,8 @@ const TEXT = `
 .bw-table tr:last-child td { border-bottom: 0; }
 .bw-table th { background: var(--bw-shade); white-space: nowrap; }
 .bw-table .bw-right { text-align: right; } .bw-table .bw-center { text-align: center; }
-.bw-maths { overflow-x: auto; margin: 0 0 .75em; }
+.bw-maths { display: flex; align-items: center; overflow-x: auto; margin: 0 0 .75em; }
+.bw-maths math { flex: 1 0 auto; } .bw-equation { padding-left: 1em; color: var(--bw-soft); }
 .bw-text sup { line-height: 0; font-size: inherit; vertical-align: baseline; }
 `;
 
@@ -98,6 +99,7 @@ export const STYLE = `
 .bw-empty p { color: var(--bw-soft); }
 .bw-starters { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 17em), 1fr)); gap: .6em; margin-top: .6em; }
 .bw-starters li, .bw-next li { display: flex; }
+.bw-text .bw-choices { display: grid; gap: .5em; padding: 0; list-style: none; }
 
 .bw-exchange { padding-bottom: 2em; }
 .bw-exchange:last-child { min-height: 100%; }

@@ -31,7 +31,6 @@ export default {
   sources: "Quellen",
   source: (count, title) => `Quelle ${count}, ${title}`,
   openIt: "öffnen",
-  choose: "dies hier",
   openInBook: "Im Buch öffnen",
   readLesson: "Lektion lesen",
   close: "Schließen",

@@ -31,7 +31,6 @@ export default {
   sources: "Fuentes",
   source: (count, title) => `Fuente ${count}, ${title}`,
   openIt: "abrir",
-  choose: "esta",
   openInBook: "Abrir en el libro",
   readLesson: "Leer la lección",
   close: "Cerrar",

@@ -31,7 +31,6 @@ export default {
   sources: "Sources",
   source: (count, title) => `Source ${count}, ${title}`,
   openIt: "ouvrir",
-  choose: "celle-ci",
   openInBook: "Ouvrir dans le livre",
   readLesson: "Lire la leçon",
   close: "Fermer",
