@@ -3,7 +3,7 @@
 import pytest
 
 from bookwise.domain.errors import BadLesson
-from bookwise.ingestion.parse import PARSER_VERSION, ParseOptions, parse
+from bookwise.ingestion.parse import ParseOptions, parse
 from tests.support.builders import lesson_file
 from tests.support.parsed import anchors, lesson, paths
 
@@ -114,7 +114,3 @@ def test_a_heading_of_extreme_length_is_cut_in_paths_but_not_in_its_block() -> N
     found = lesson("# T\n\n## " + "word " * 10_000)
     assert len(found.sections[1].heading_path[0]) == 300
     assert found.sections[1].blocks[0].text.count("word") == 10_000
-
-
-def test_the_parser_names_its_version() -> None:
-    assert PARSER_VERSION == "2"

@@ -1,13 +1,19 @@
 """Every trap of the book of traps is discovered as its list says."""
 
+from contextlib import suppress
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
-from bookwise.domain.books import Audience, LessonFile
+from bookwise.domain.books import Audience, LessonFile, SiteKind
+from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.discover import Discovery, discover, read_lesson
 from bookwise.ingestion.discovery.reading import sha256
 from bookwise.ingestion.discovery.walk import format_of
+from bookwise.ingestion.parse import PARSER_VERSION, parse
 from tests.support.traps import TRAPS, trap_book, written_expectations
 
 
@@ -83,3 +89,19 @@ def test_a_copy_names_its_original(discovery: Discovery) -> None:
 
 def test_a_second_look_finds_the_same(book: tuple[Path, dict[str, str]], discovery: Discovery) -> None:
     assert discover(book[0]) == discovery
+
+
+def test_another_reading_of_a_lesson_has_another_version(
+    book: tuple[Path, dict[str, str]], discovery: Discovery
+) -> None:
+    """An ingest reads unchanged files again only if the version of the parser has changed. If this fails because a trap
+    was added, only the digest is new; otherwise raise `PARSER_VERSION` too."""
+    texts: list[str] = []
+    own = [file for file in discovery.files if (TRAPS / file.source_file).is_file()]
+    for file, site in product(own, get_args(SiteKind)):
+        with suppress(BadLesson):
+            lesson = parse(replace(file, site=site), read_lesson(book[0], file))
+            texts += [block.text for section in lesson.sections for block in section.blocks]
+    assert len(texts) > 500
+    digest = sha256("\0".join(texts).encode())[:16]
+    assert (PARSER_VERSION, digest) == ("2", "eb76872672981027")

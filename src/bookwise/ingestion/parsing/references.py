@@ -22,10 +22,11 @@ _INVISIBLE = frozenset(("label", "eqlabel", "width", "height"))
 _ROLES = {"math", "doc", *_REFERENCES, *_CITATIONS, *_CODE, *_TEXT, *_INVISIBLE}
 _NAMES = "|".join(sorted(map(re.escape, _ROLES), key=len, reverse=True))
 
-#: A role, or a code span, in which there are no roles.
+#: A role, a link without text, or a code span, in which there are no roles.
 _ROLE = re.compile(
     rf"(?P<space>[ \t]?)(?:\{{(?:(?:py|c|cpp|js):)?(?P<myst>{_NAMES})\}}|(?<![\w:]):(?P<d2lbook>{_NAMES}):)"
     r"`(?P<content>[^`]{1,500})`"
+    r"|(?<!!)\[\]\(#?(?P<link>[^()\s]{1,100})\)"
     r"|(?<!`)(?P<ticks>`+)(?!`).{1,1000}?(?<!`)(?P=ticks)(?!`)",
     re.DOTALL,
 )
@@ -54,10 +55,12 @@ class References:
 
     def replace(self, text: str) -> str:
         """The text without roles, with as many lines. Unknown roles and code stay."""
-        return _ROLE.sub(self._words, text) if "}`" in text or ":`" in text else text
+        return _ROLE.sub(self._words, text) if any(mark in text for mark in ("}`", ":`", "[](")) else text
 
     def _words(self, match: re.Match[str]) -> str:
         role, content = match["myst"] or match["d2lbook"], match["content"]
+        if link := match["link"]:
+            return self._named(link, "section") if link in self._numbers or link in self._titles else match[0]
         if not role:
             return match[0]
         words = "" if role in _INVISIBLE else self._visible(role, content)

@@ -61,7 +61,7 @@ def test_a_reference_has_the_title_of_its_section() -> None:
 
 def test_equations_with_a_label_have_numbers_that_references_use() -> None:
     text = """
-        From {eq}`budget` and {eq}`price`, not {eq}`elsewhere`:
+        From {eq}`budget` and [](price), not {eq}`elsewhere` or [](elsewhere):
 
         $$
         a = b
@@ -78,7 +78,7 @@ def test_equations_with_a_label_have_numbers_that_references_use() -> None:
         ```
         """
     assert shown(text, **BOOK) == [
-        ("text", "From (2) and (1), not the equation:"),
+        ("text", "From (2) and (1), not the equation or [](elsewhere):"),
         ("math", "$$\na = b\n$$ (1)"),
         ("math", "$$\nc\n$$"),
         ("text", "Note:"),
