@@ -132,7 +132,7 @@ async def test_a_refusal_says_what_the_book_covers_and_another_language_is_named
 async def test_a_choice_is_answered_from_its_lesson_under_the_words_of_the_reader(page: Page, site: Served) -> None:
     await open_book(page, site)
     await ask(page, "How do I install it?")
-    await page.get_by_role("button", name="Irrigation").click()
+    await page.locator(".bw-choices").get_by_role("button", name="Irrigation").click()
     exchange = page.locator(".bw-exchange").nth(1)
     await expect(exchange.get_by_role("heading").first).to_have_text("How do I install it?")
     await expect(exchange).to_contain_text("greenhouse-irrigation")
@@ -141,6 +141,19 @@ async def test_a_choice_is_answered_from_its_lesson_under_the_words_of_the_reade
     await page.reload()
     await expect(page.locator(".bw-tools")).to_have_count(2)
     assert await shown_thread(page) == before
+
+
+async def test_a_screen_reader_hears_what_kind_of_answer_there_is(page: Page, site: Served) -> None:
+    await open_book(page, site)
+    for question, heard in (
+        ("How do I install it?", "Several lessons match your question. Which one do you mean?"),
+        (VALVE, re.compile(r"^Answer ready, \d sources?\.$")),
+        ("Who won the football world cup of 1998?", "The book has no answer."),
+        ("Wann öffnet sich das Ventil der Bewässerung und warum?", "I can only answer in English."),
+        ("Hello!", re.compile("^I answer questions about")),
+    ):
+        await ask(page, question)
+        await expect(page.get_by_role("status")).to_have_text(heard)
 
 
 async def test_a_lost_connection_keeps_the_question_and_can_be_retried(page: Page, site: Served) -> None:

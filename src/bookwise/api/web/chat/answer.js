@@ -126,6 +126,8 @@ export class Exchange {
     this.text = result.response;
     this.isComplete = true;
     this.kind = result.reason === "ambiguous" ? result.reason : result.outcome;
+    // says nothing about the book
+    this.isTalk = ["small-talk", "other-language", "ambiguous"].includes(result.reason) || this.kind === "blocked";
     this.sources = this.kind === "answered" ? result.sources : result.nearest || [];
     // of a stored message
     this.search(result.searched_for);
@@ -137,12 +139,18 @@ export class Exchange {
     if (chip) chip.click();
   }
 
+  /** What a screen reader says when the answer is complete. */
+  get summary() {
+    const { strings } = this.chat;
+    if (this.isTalk) return this.body.firstElementChild.textContent;
+    return this.kind === "answered" ? strings.ready(this.sources.length) : strings.refusedStatus;
+  }
+
   footerParts(result) {
     const { strings } = this.chat;
     const isAnswered = this.kind === "answered";
     const notes = [result.disclaimer, result.degraded && strings.degraded].filter(Boolean);
-    const isTalk = ["small-talk", "other-language", "ambiguous"].includes(result.reason) || this.kind === "blocked";
-    const status = make("div", { class: "bw-actions" }, !isTalk && this.confidence(result.confidence_level), ...this.actions(result));
+    const status = make("div", { class: "bw-actions" }, !this.isTalk && this.confidence(result.confidence_level), ...this.actions(result));
     return [
       ...notes.map((note) => make("p", { class: "bw-note" }, note)),
       isAnswered && this.sourceList(),

@@ -292,7 +292,7 @@ class Chat {
 
   complete(result, exchange) {
     exchange.finish(result);
-    this.announce(result.outcome === "answered" ? this.strings.ready(result.sources.length) : this.strings.refusedStatus);
+    this.announce(exchange.summary);
     this.emit("answer", { question: exchange.question, outcome: result.outcome, answer_id: result.answer_id });
   }
 
