@@ -105,18 +105,19 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
 
 
 async def test_a_triggered_job_is_accepted_watched_and_completed(scene: Scene) -> None:
-    write_book(scene.root, SECOND)
+    write_book(scene.root, SECOND | {"third.md": "# Third\n\nRun it:\n\n{{#include missing.rs}}\n"})
     accepted = await scene.trigger()
     assert accepted.status_code == 202
     job_id = accepted.json()["job_id"]
     assert accepted.headers["location"] == f"/ingestion/status/{job_id}"
     half = await scene.job_when(job_id, lambda job: job["total_files"] > 0)
-    assert (half["job"]["status"], half["job"]["total_files"]) == ("running", 2)
+    assert (half["job"]["status"], half["job"]["total_files"]) == ("running", 3)
     scene.embedder.is_open = True
     scene.embedder.let_pass()
     done = await scene.ended(job_id)
     assert (done["job"]["status"], done["job"]["error_message"]) == ("completed", None)
     assert "second.md" in [lesson["source_file"] for lesson in done["lessons"] if lesson["status"] == "published"]
+    assert [warning.partition(":")[0] for warning in done["job"]["warnings"]] == ["third.md"]
     listed = (await scene.client.get("/ingestion/jobs", params={"book_id": "book", "limit": 1})).json()
     assert listed["jobs"] == [done["job"]]
 

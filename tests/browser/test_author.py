@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -236,8 +236,16 @@ async def test_the_export_has_every_question_and_no_formula(page: Page, author: 
     assert f"'{FORMULA}" in cells
 
 
+@pytest.fixture
+def lesson_without_its_code(small_book: Path) -> Iterator[Path]:
+    lesson = small_book.with_name("book") / "listing.md"
+    lesson.write_text("# Listing\n\nRun this program:\n\n{{#include <b>.rs}}\n")
+    yield lesson
+    lesson.unlink()
+
+
 async def test_a_book_is_ingested_again_with_its_progress_and_removed_after_a_confirmation(
-    page: Page, author: Author
+    page: Page, author: Author, lesson_without_its_code: Path
 ) -> None:
     await author.sign_in(page, "books")
     jobs = page.get_by_role("table", name="Ingestion jobs").get_by_role("row")
@@ -248,9 +256,13 @@ async def test_a_book_is_ingested_again_with_its_progress_and_removed_after_a_co
     await expect(page.get_by_role("status")).to_be_in_viewport(ratio=1)
     await page.set_viewport_size({"width": 1280, "height": 720})
     await expect(jobs).to_have_count(3)
-    await expect(jobs.nth(1)).to_contain_text("3 published")
+    await expect(jobs.nth(1)).to_contain_text("4 published")
+    await expect(jobs.nth(1)).to_contain_text("1 note")
     await page.get_by_role("button", name="Lessons of job 2").click()
     await expect(page.get_by_role("table", name="Lessons")).to_contain_text("published")
+    await expect(page.get_by_role("list", name="Notes")).to_contain_text(
+        "listing.md: 1 include was left out. It is <b>.rs"
+    )
     await page.get_by_role("button", name="Remove Robots").click()
     await page.get_by_role("button", name="Cancel", exact=True).click()
     assert len(await author.site.service.app.catalog.books()) == 1
@@ -263,7 +275,7 @@ async def test_a_book_is_ingested_again_with_its_progress_and_removed_after_a_co
 async def test_every_button_of_a_running_job_can_be_seen(page: Page, author: Author) -> None:
     counts = {"total_files": 1290, "files_processed": 1180, "files_skipped": 60, "files_failed": 3, "attempt": 2}
     names = {"book_id": "physical-ai-and-humanoid-robotics", "mode": "incremental", "status": "running"}
-    job = {"job_id": 17, "started_at": "2026-11-17T10:00:00Z", **names, **counts}
+    job = {"job_id": 17, "started_at": "2026-11-17T10:00:00Z", "warnings": [], **names, **counts}
 
     async def running(route: Route) -> None:
         await route.fulfill(json={"jobs": [job]})

@@ -27,6 +27,7 @@ def book(tmp_path: Path) -> Path:
 
 
 def test_books_and_jobs_are_listed_while_another_process_has_the_data_folder(bookwise: CommandLine, book: Path) -> None:
+    (book / "code.md").write_text("# Code\n\nRun it:\n\n{{#include missing.rs}}\n")
     bookwise("ingest", str(book))
     listed, done = bookwise.json("books"), bookwise.json("jobs")
     with lock_data_folder(bookwise.data):
@@ -34,6 +35,7 @@ def test_books_and_jobs_are_listed_while_another_process_has_the_data_folder(boo
         assert bookwise.json("jobs") == done
         assert bookwise.json("jobs", "1")["job"]["status"] == "completed"
         assert bookwise("books") == bookwise("jobs") == bookwise("jobs", "1") == 0
+        assert "Note: code.md: 1 include was left out." in bookwise.out
 
 
 @pytest.mark.anyio

@@ -13,7 +13,7 @@ import pytest
 from bookwise.adapters.sql.database import Database
 from bookwise.adapters.sql.jobs import SqlJobs
 from bookwise.domain.errors import BookwiseError, Conflict, InvalidInput, JobAlreadyRunning, NotFound
-from bookwise.domain.jobs import MODES, IngestionJob, LessonOutcome
+from bookwise.domain.jobs import MODES, WARNINGS_MAX, IngestionJob, LessonOutcome
 from bookwise.ports import JobStore
 
 pytestmark = pytest.mark.anyio
@@ -307,6 +307,19 @@ async def test_only_orphaned_jobs_of_this_holder_are_listed_oldest_first(databas
     first = await jobs.start((await jobs.requeue(first.job_id)).job_id)
     assert await SqlJobs(database, holder="ours").orphaned_jobs() == [first, second]
     assert await SqlJobs(database, holder="another").orphaned_jobs() == []
+
+
+async def test_a_job_keeps_warnings_about_its_source(jobs: JobStore) -> None:
+    job = await running(jobs)
+    assert job.warnings == ()
+    await jobs.progress(replace(job, warnings=("a.md: b.py is missing", "caf\udce9.md")), [])
+    assert (await jobs.job(job.job_id)).warnings == ("a.md: b.py is missing", "caf\\udce9.md")
+    assert (await jobs.requeue(job.job_id)).warnings == ()
+    job = await jobs.start(job.job_id)
+    await jobs.progress(replace(job, warnings=tuple(map(str, range(WARNINGS_MAX + 1)))), [])
+    done = await jobs.finish(job)
+    assert len(done.warnings) == WARNINGS_MAX
+    assert done.warnings[-2:] == ("98", "… and 2 more.")
 
 
 async def test_a_report_with_unstorable_characters_is_kept_with_escapes(jobs: JobStore) -> None:

@@ -106,7 +106,7 @@ async def planned(steps: SqlSteps, *batches: list[str]) -> list[int]:
     plan = await claimed(steps, (await queued(steps))[0])
     for number, names in enumerate(batches, start=1):
         await steps.add_batch(plan, number, [lesson(name) for name in names])
-    await steps.store_plan(plan, PLAN, total_files=sum(map(len, batches)), outcomes=[])
+    await steps.store_plan(plan, PLAN, total_files=sum(map(len, batches)), warnings=[], outcomes=[])
     return (await queued(steps))[1:]  # the first is the message of the plan
 
 
@@ -194,7 +194,7 @@ def every_change(steps: SqlSteps, step: JobStep) -> dict[str, Callable[[], Await
         "check": lambda: steps.check(step),
         "release": lambda: steps.release(step),
         "add_batch": lambda: steps.add_batch(step, 2, [lesson("x.md")]),
-        "store_plan": lambda: steps.store_plan(step, PLAN, total_files=1, outcomes=[]),
+        "store_plan": lambda: steps.store_plan(step, PLAN, total_files=1, warnings=[], outcomes=[]),
         "commit": lambda: steps.commit(step, BOOK, [record("a.md", "late")], [published("a.md")]),
         "close_book": lambda: steps.close_book(step, PLAN),
         "finish": lambda: steps.finish(step),
@@ -311,8 +311,9 @@ async def test_a_plan_that_stopped_half_way_is_made_anew(steps: SqlSteps) -> Non
     plan = await claimed(steps, step_id)
     assert plan.job.attempt == 2
     await steps.add_batch(plan, 1, [lesson("a.md"), lesson("b.md")])
-    await steps.store_plan(plan, PLAN, total_files=2, outcomes=[])
+    await steps.store_plan(plan, PLAN, total_files=2, warnings=["a note"], outcomes=[])
     assert await ask(steps._database, "SELECT count(*) FROM job_lessons") == 2
+    assert await ask(steps._database, "SELECT warnings FROM jobs") == ["a note"]
 
 
 async def test_a_plan_without_lessons_goes_on_to_its_end(steps: SqlSteps) -> None:

@@ -55,6 +55,7 @@ ROWS: dict[str, tuple[str, ...]] = {
         f" useful, kinds, failed) VALUES ({ANSWER}, 'book{{n}}', {TIME}, 'extractive', true, 2, 1, 0, 0, '[]', '[]')",
     ),
     "0009": ("UPDATE asked_questions SET searched = 'why? (node)' WHERE book_id = 'book{n}'",),
+    "0010": ("UPDATE jobs SET warnings = '[\"a note\"]' WHERE book_id = 'book{n}'",),
 }
 BYTES = {"sqlite": "x'0102'", "postgresql": r"'\x0102'"}
 

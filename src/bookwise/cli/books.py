@@ -145,16 +145,19 @@ def _show_job(report: JobReport, *, as_json: bool) -> None:
         print_json({"job": IngestionJobReport.of(report.job).model_dump(mode="json"), "lessons": lessons})
         return
     failures = (outcome for outcome in report.outcomes if outcome.status == "failed")
-    _show_summary(report.job, *(f"{failure.source_file}: {failure.reason}: {failure.message}" for failure in failures))
+    warnings = (f"Note: {warning}" for warning in report.job.warnings)
+    _show_summary(
+        report.job, *warnings, *(f"{failure.source_file}: {failure.reason}: {failure.message}" for failure in failures)
+    )
 
 
-def _show_summary(job: IngestionJob, *failures: str) -> None:
+def _show_summary(job: IngestionJob, *lines: str) -> None:
     counts = (
         f"{plural(job.files_processed, 'lesson')} published, {job.files_skipped - job.files_failed} unchanged, "
         f"{job.files_withdrawn} withdrawn, {job.files_failed} failed; {plural(job.chunks_created, 'chunk')}"
     )
     error = [f"Error: {job.error_message}"] if job.error_message else []
-    write_entry(f"Job {job.job_id}  {job.book_id}  {job.status}", _run_facts(job), counts, *error, *failures)
+    write_entry(f"Job {job.job_id}  {job.book_id}  {job.status}", _run_facts(job), counts, *error, *lines)
 
 
 def _run_facts(job: IngestionJob) -> str:

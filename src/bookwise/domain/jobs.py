@@ -1,6 +1,6 @@
 """Ingestion jobs: plan, progress and outcomes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal, TypeAlias
@@ -14,6 +14,7 @@ OutcomeStatus: TypeAlias = Literal["published", "unchanged", "withdrawn", "faile
 StepKind: TypeAlias = Literal["plan", "lessons", "finish"]
 
 MODES: tuple[IngestionMode, ...] = ("incremental", "full", "recreate")
+WARNINGS_MAX = 100  #: warnings that a job stores
 TRIES_MAX = 3  #: a job or a lesson that stops its process this many times is not tried again
 CANCELLED = "cancelled"  #: error message of a job that was cancelled
 
@@ -109,6 +110,7 @@ class IngestionJob:
     started_at: datetime | None = None
     completed_at: datetime | None = None
     error_message: str | None = None
+    warnings: tuple[str, ...] = ()  #: what the source does not say clearly, such as an included file that is missing
     attempt: int = 1  #: grows by one each time the process stops during the job, or during one of its steps
 
     @property
@@ -116,6 +118,14 @@ class IngestionJob:
         if self.started_at is None or self.completed_at is None:
             return None
         return round((self.completed_at - self.started_at).total_seconds())
+
+
+def stored_warnings(warnings: Sequence[str]) -> tuple[str, ...]:
+    """The warnings that a job stores: the first ones, and how many more there are."""
+    if len(warnings) <= WARNINGS_MAX:
+        return tuple(warnings)
+    first = warnings[: WARNINGS_MAX - 1]
+    return (*first, f"… and {len(warnings) - len(first)} more.")
 
 
 def count_outcomes(outcomes: Iterable[LessonOutcome]) -> dict[str, int]:

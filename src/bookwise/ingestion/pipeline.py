@@ -115,7 +115,7 @@ async def run_job(
     records = await kit.catalog.records(job.book_id)
     run = _JobRun(
         kit=kit,
-        job=replace(job, total_files=len(discovery.files) + len(discovery.unreadable)),
+        job=replace(job, total_files=len(discovery.files) + len(discovery.unreadable), warnings=discovery.warnings),
         book=book_after(job, discovery, kit, known_book),
         is_registered=known_book is not None,
         report=report,

@@ -57,7 +57,13 @@ class StepStore(Protocol):
         """Adds a batch to the plan; the first has number 1 and replaces those of an earlier attempt."""
 
     async def store_plan(
-        self, step: JobStep, plan: JobPlan, *, total_files: int, outcomes: Sequence[LessonOutcome]
+        self,
+        step: JobStep,
+        plan: JobPlan,
+        *,
+        total_files: int,
+        warnings: Sequence[str],
+        outcomes: Sequence[LessonOutcome],
     ) -> None:
         """Ends the step `plan`: from now on, workers run the batches."""
 

@@ -69,7 +69,7 @@ async def _plan(
         max_file_bytes=discovery.profile.limits.max_file_bytes,
     )
     total = len(discovery.files) + len(discovery.unreadable)
-    await steps.store_plan(step, job_plan, total_files=total, outcomes=outcomes)
+    await steps.store_plan(step, job_plan, total_files=total, warnings=discovery.warnings, outcomes=outcomes)
     return outcomes
 
 

@@ -71,6 +71,7 @@ JOB_EXAMPLE: dict[str, Any] = {
     "completed_at": "2026-03-29T12:00:02Z",
     "duration_seconds": 2,
     "error_message": None,
+    "warnings": ["docs/nav2.md: 1 of 2 includes were left out. The first is ../code/nav2.py: there is no such file."],
 }
 OUTCOME_EXAMPLE: dict[str, Any] = {
     "source_file": EXAMPLE_FILE,
@@ -239,6 +240,9 @@ class IngestionJobReport(Shape):
     completed_at: datetime | None = None
     duration_seconds: int | None = None
     error_message: str | None = None
+    warnings: tuple[str, ...] = Field(
+        default=(), description="About the source, such as an included file that is missing."
+    )
     attempt: int = Field(default=1, ge=1, description="Number of tries; a stopped service adds one.")
 
     @model_validator(mode="after")
@@ -268,6 +272,7 @@ class IngestionJobReport(Shape):
             completed_at=job.completed_at,
             duration_seconds=job.duration_seconds,
             error_message=job.error_message,
+            warnings=job.warnings,
             attempt=job.attempt,
         )
 

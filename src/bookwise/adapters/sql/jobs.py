@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement, Connection, Update, and_, case, delete, fu
 from sqlalchemy.exc import IntegrityError
 
 from bookwise.adapters.sql.database import Database
-from bookwise.adapters.sql.rows import job_counters, job_from, outcome_from, outcome_rows
+from bookwise.adapters.sql.rows import job_counters, job_from, outcome_from, outcome_rows, warnings_row
 from bookwise.adapters.sql.tables import COUNTERS, job_outcomes, jobs
 from bookwise.domain.errors import Conflict, InvalidInput, JobAlreadyRunning
 from bookwise.domain.jobs import IngestionJob, IngestionMode, JobStatus, LessonOutcome, job_not_found
@@ -130,14 +130,16 @@ def _move(connection: Connection, job_id: int, change: Update, *, before: tuple[
 
 
 def _requeue(connection: Connection, job_id: int) -> IngestionJob:
-    values = {name: 0 for name in COUNTERS} | {"status": "queued", "started_at": None, "attempt": jobs.c.attempt + 1}
-    job = _move(connection, job_id, update(jobs).values(values), before=("running",))
+    change = update(jobs).values(dict.fromkeys(COUNTERS, 0))
+    change = change.values(status="queued", started_at=None, warnings=[], attempt=jobs.c.attempt + 1)
+    job = _move(connection, job_id, change, before=("running",))
     connection.execute(delete(job_outcomes).where(job_outcomes.c.job_id == job_id))
     return job
 
 
 def _progress(connection: Connection, job: IngestionJob, outcomes: Sequence[LessonOutcome]) -> None:
-    _move(connection, job.job_id, update(jobs).values(**job_counters(job)), before=("running",))
+    values = {**job_counters(job), "warnings": warnings_row(job.warnings)}
+    _move(connection, job.job_id, update(jobs).values(values), before=("running",))
     if rows := outcome_rows(job.job_id, outcomes):
         connection.execute(insert(job_outcomes), rows)
 

@@ -56,7 +56,7 @@ CREATE TABLE jobs (
 	queued_at TEXT NOT NULL,
 	started_at TEXT,
 	completed_at TEXT,
-	error_message TEXT, attempt INTEGER DEFAULT 1 NOT NULL, pull BOOLEAN DEFAULT 0 NOT NULL, repeat BOOLEAN DEFAULT 0 NOT NULL,
+	error_message TEXT, attempt INTEGER DEFAULT 1 NOT NULL, pull BOOLEAN DEFAULT 0 NOT NULL, repeat BOOLEAN DEFAULT 0 NOT NULL, warnings TEXT DEFAULT '[]' NOT NULL,
 	CONSTRAINT ck_jobs_ck_jobs_counters CHECK (total_files >= 0 AND files_processed >= 0 AND files_skipped >= 0 AND files_failed >= 0 AND files_withdrawn >= 0 AND chunks_created >= 0 AND chunks_deleted >= 0),
 	CONSTRAINT ck_jobs_ck_jobs_completed_at CHECK ((completed_at IS NULL) = (status IN ('queued', 'running'))),
 	CONSTRAINT ck_jobs_ck_jobs_files CHECK (status <> 'completed' OR files_processed + files_skipped = total_files)
@@ -207,4 +207,4 @@ CREATE TABLE validation_runs (
 	CONSTRAINT pk_validation_runs PRIMARY KEY (run_id)
 );
 CREATE INDEX ix_validation_runs_book_id ON validation_runs (book_id, ran_at);
-INSERT INTO alembic_version VALUES ('0009')
+INSERT INTO alembic_version VALUES ('0010')

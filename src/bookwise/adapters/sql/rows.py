@@ -16,7 +16,7 @@ from bookwise.adapters.sql.column_types import UnreadableValue, escape_text
 from bookwise.adapters.sql.tables import COUNTERS
 from bookwise.domain.books import Audience, LessonFile, LessonPosition
 from bookwise.domain.errors import InvalidInput
-from bookwise.domain.jobs import IngestionJob, JobPlan, LessonOutcome, LessonRecord, PlannedLesson
+from bookwise.domain.jobs import IngestionJob, JobPlan, LessonOutcome, LessonRecord, PlannedLesson, stored_warnings
 from bookwise.domain.threads import LIVE_MESSAGES_MAX, Thread, ThreadMessage
 
 StoredMessage: TypeAlias = dict[str, Any]
@@ -65,10 +65,15 @@ def job_counters(job: IngestionJob) -> dict[str, int]:
     return {name: getattr(job, name) for name in COUNTERS}
 
 
+def warnings_row(warnings: Sequence[str]) -> list[str]:
+    return [escape_text(warning) for warning in stored_warnings(warnings)]
+
+
 def job_from(row: Row[Any]) -> IngestionJob:
     columns = dict(row._mapping)
     for name in ("holder", "pull", "repeat"):  # used only inside the stores
         del columns[name]
+    columns["warnings"] = tuple(columns["warnings"])
     return IngestionJob(**columns)
 
 

@@ -22,6 +22,7 @@ from bookwise.adapters.sql.rows import (
     plan_row,
     planned_from,
     planned_row,
+    warnings_row,
 )
 from bookwise.adapters.sql.step_messages import enqueue_steps
 from bookwise.adapters.sql.tables import books, facts, job_lessons, job_outcomes, job_plans, job_steps, jobs, lessons
@@ -119,9 +120,15 @@ class SqlSteps:
         await self._database.write(self._add_batch, step, number, batch)
 
     async def store_plan(
-        self, step: JobStep, plan: JobPlan, *, total_files: int, outcomes: Sequence[LessonOutcome]
+        self,
+        step: JobStep,
+        plan: JobPlan,
+        *,
+        total_files: int,
+        warnings: Sequence[str],
+        outcomes: Sequence[LessonOutcome],
     ) -> None:
-        await self._database.write(self._store_plan, step, plan, total_files, outcomes)
+        await self._database.write(self._store_plan, step, plan, total_files, warnings, outcomes)
 
     async def commit(
         self, step: JobStep, book: Book, records: Sequence[LessonRecord], outcomes: Sequence[LessonOutcome]
@@ -247,12 +254,14 @@ class SqlSteps:
         step: JobStep,
         plan: JobPlan,
         total_files: int,
+        warnings: Sequence[str],
         outcomes: Sequence[LessonOutcome],
     ) -> None:
         self._fence(connection, step)
         job_id = step.job.job_id
         connection.execute(insert(job_plans).values(job_id=job_id, plan=plan_row(plan)))
-        connection.execute(update(jobs).where(jobs.c.job_id == job_id).values(total_files=total_files))
+        facts = {"total_files": total_files, "warnings": warnings_row(warnings)}
+        connection.execute(update(jobs).where(jobs.c.job_id == job_id).values(facts))
         self._complete(connection, job_id, step.step_id, outcomes)
 
     def _commit(

@@ -93,6 +93,7 @@ jobs = Table(
     Column("started_at", UtcDateTime),
     Column("completed_at", UtcDateTime),
     Column("error_message", EscapedText),
+    Column("warnings", JsonColumn, nullable=False, server_default=text("'[]'")),
     Column(
         "attempt", Integer, nullable=False, server_default=text("1")
     ),  # increases each time an interrupted job is queued again
