@@ -257,10 +257,10 @@ async def test_a_book_is_ingested_again_with_its_progress_and_removed_after_a_co
     await page.set_viewport_size({"width": 1280, "height": 720})
     await expect(jobs).to_have_count(3)
     await expect(jobs.nth(1)).to_contain_text("4 published")
-    await expect(jobs.nth(1)).to_contain_text("1 note")
+    await expect(jobs.nth(1)).to_contain_text("1 warning")
     await page.get_by_role("button", name="Lessons of job 2").click()
     await expect(page.get_by_role("table", name="Lessons")).to_contain_text("published")
-    await expect(page.get_by_role("list", name="Notes")).to_contain_text(
+    await expect(page.get_by_role("list", name="Warnings")).to_contain_text(
         "listing.md: 1 include was left out. It is <b>.rs"
     )
     await page.get_by_role("button", name="Remove Robots").click()

@@ -132,7 +132,11 @@ async def test_a_refusal_says_what_the_book_covers_and_another_language_is_named
 async def test_a_choice_is_answered_from_its_lesson_under_the_words_of_the_reader(page: Page, site: Served) -> None:
     await open_book(page, site)
     await ask(page, "How do I install it?")
-    await page.locator(".bw-choices").get_by_role("button", name="Irrigation").click()
+    choices = page.locator(".bw-choices").get_by_role("button")
+    await choices.first.focus()
+    await page.keyboard.press("ArrowDown")
+    await expect(choices.nth(1)).to_be_focused()
+    await choices.filter(has_text="Irrigation").click()
     exchange = page.locator(".bw-exchange").nth(1)
     await expect(exchange.get_by_role("heading").first).to_have_text("How do I install it?")
     await expect(exchange).to_contain_text("greenhouse-irrigation")

@@ -71,7 +71,7 @@ JOB_EXAMPLE: dict[str, Any] = {
     "completed_at": "2026-03-29T12:00:02Z",
     "duration_seconds": 2,
     "error_message": None,
-    "warnings": ["docs/nav2.md: 1 of 2 includes were left out. The first is ../code/nav2.py: there is no such file."],
+    "warnings": ["nav2.md: 1 include was left out. It is nav2.py: there is no such file in the book's folder."],
 }
 OUTCOME_EXAMPLE: dict[str, Any] = {
     "source_file": EXAMPLE_FILE,

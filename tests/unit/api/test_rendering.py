@@ -120,6 +120,7 @@ def test_a_task_list_has_boxes() -> None:
     assert "<li>☐ Install it</li>" in html
     assert "<li>☑ <mark>Build it</mark></li>" in html
     assert "☑ Test" in html
+    assert "<li><mark>☐ Install it</mark></li>" in marked("- [ ] Install it", "[ ] Install it")
     assert "<p>[ ] no item</p>" in html
     assert "<li>[ ]</li>" in html
 

@@ -94,9 +94,10 @@ def _stress_labels(tokens: Sequence[Token]) -> None:
 def _draw_boxes(tokens: Sequence[Token]) -> None:
     """`[ ]` and `[x]` at the beginning of a list item become boxes."""
     for item, _, token in zip(tokens, tokens[1:], tokens[2:], strict=False):
-        text = token.children[0] if item.type == "list_item_open" and token.children else None
-        if text and text.type == "text" and (box := _BOXES.get(text.content[:4].lower())):
-            text.content = box + text.content[4:]
+        if item.type == "list_item_open" and token.children:
+            text = next((child for child in token.children if child.type != "mark_open"), token)
+            if text.type == "text" and (box := _BOXES.get(text.content[:4].lower())):
+                text.content = box + text.content[4:]
 
 
 def _lower_headings(tokens: Sequence[Token], top_heading: int) -> None:

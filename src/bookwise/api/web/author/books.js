@@ -100,7 +100,7 @@ function progress(job) {
 }
 
 function warnings(job) {
-  const found = [job.files_failed && plural(job.files_failed, "lesson") + " failed", job.warnings.length > 0 && plural(job.warnings.length, "note"), job.attempt > 1 && `attempt ${job.attempt}`, job.error_message];
+  const found = [job.files_failed && plural(job.files_failed, "lesson") + " failed", job.warnings.length > 0 && plural(job.warnings.length, "warning"), job.attempt > 1 && `attempt ${job.attempt}`, job.error_message];
   return found.filter(Boolean).join("; ") || "–";
 }
 
@@ -108,8 +108,8 @@ async function outcomes(job, signal) {
   const { job: current, lessons } = await request("GET", `ingestion/status/${job.job_id}`, { signal });
   const order = [...lessons].sort((a, b) => (b.status === "failed") - (a.status === "failed"));
   const rows = order.map((one) => [one.source_file, h("span", { class: `state ${one.status}` }, one.status), [one.reason, one.message].filter(Boolean).join(": ") || "–"]);
-  const notes = current.warnings.length > 0 && h("ul", { class: "note notes", "aria-label": "Notes", tabindex: "0" }, ...current.warnings.map((text) => h("li", {}, text)));
-  const found = section(`Lessons of job ${job.job_id}`, notes, table("Lessons", [{ title: "File" }, { title: "Outcome" }, { title: "Message" }], rows,
+  const warned = current.warnings.length > 0 && h("ul", { class: "note warnings", "aria-label": "Warnings", tabindex: "0" }, ...current.warnings.map((text) => h("li", {}, text)));
+  const found = section(`Lessons of job ${job.job_id}`, warned, table("Lessons", [{ title: "File" }, { title: "Outcome" }, { title: "Message" }], rows,
     { empty: isActive(current) ? "No lesson has an outcome yet." : "No lesson was changed." }));
   found.tabIndex = -1;
   return found;

@@ -1,6 +1,6 @@
 // One exchange: a question, and its answer while it is written and when it is complete.
 
-import { button, copyText, icon, make } from "./dom.js";
+import { button, copyText, icon, make, moveWithArrows } from "./dom.js";
 import { feedback } from "./feedback.js";
 import { replaceFrom } from "./html.js";
 import { placeTitle, webAddress } from "./links.js";
@@ -94,11 +94,14 @@ export class Exchange {
   /** The item with a lesson to choose becomes a button. */
   addChoice(sign) {
     const item = sign.parentElement;
+    const list = item.parentElement;
     sign.remove();
     const choice = make("button", { type: "button", class: "bw-card" }, item.textContent.trim());
     choice.addEventListener("click", () => this.chat.ask(this.question, this.source(sign.dataset.cite)?.parent_doc_id));
-    item.parentElement.className = "bw-choices";
     item.replaceChildren(choice);
+    if (list.className) return;
+    list.className = "bw-choices";
+    moveWithArrows(list, "button");
   }
 
   source(number) {
@@ -142,7 +145,7 @@ export class Exchange {
   /** What a screen reader says when the answer is complete. */
   get summary() {
     const { strings } = this.chat;
-    if (this.isTalk) return this.body.firstElementChild.textContent;
+    if (this.isTalk) return this.body.firstElementChild?.textContent || "";
     return this.kind === "answered" ? strings.ready(this.sources.length) : strings.refusedStatus;
   }
 
