@@ -48,12 +48,16 @@ async def empty(scene: Scene) -> None:
     await scene.page.locator(".bw-starters button").first.wait_for()
 
 
-async def searching(scene: Scene) -> None:
-    async def never(route: Route) -> None:
-        """The request gets no response."""
+#: A question gets no response.
+NO_RESPONSE = """() => {
+  const fetch = window.fetch;
+  window.fetch = (url, options) => String(url).endsWith("/chat/stream") ? new Promise(() => {}) : fetch(url, options);
+}"""
 
+
+async def searching(scene: Scene) -> None:
+    await scene.page.add_init_script(f"({NO_RESPONSE})()")
     await empty(scene)
-    await scene.page.route("**/chat/stream", never)
     await scene.page.get_by_label("Your question").fill(ANSWERED)
     await scene.page.keyboard.press("Enter")
     await scene.page.locator(".bw-progress").wait_for()
@@ -452,6 +456,12 @@ async def author_outcomes(scene: Scene) -> None:
     await scene.page.get_by_role("table", name="Lessons").wait_for()
 
 
+async def author_warnings(scene: Scene) -> None:
+    await author(scene, "books")
+    await scene.page.get_by_role("button", name="Lessons of job 2").click()
+    await scene.page.get_by_role("list", name="Warnings").scroll_into_view_if_needed()
+
+
 async def author_remove(scene: Scene) -> None:
     await author(scene, "books")
     await scene.page.get_by_role("button", name="Remove Bread").click()
@@ -482,6 +492,6 @@ WIDGET_STATES: tuple[State, ...] = (
 )  # fmt: skip
 AUTHOR_STATES: tuple[State, ...] = (
     author_sign_in, *map(author_view, VIEWS), author_group, author_question, author_job, author_outcomes,
-    author_remove, author_new_key, author_empty,
+    author_warnings, author_remove, author_new_key, author_empty,
 )  # fmt: skip
 STATES = PAGE_STATES + WIDGET_STATES + AUTHOR_STATES
