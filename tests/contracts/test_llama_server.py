@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from bookwise.adapters.openai.agent import AgentAnswerer
-from bookwise.adapters.openai.client import ModelClient
+from bookwise.adapters.openai.client import ModelClient, ModelTimeouts
 from bookwise.adapters.openai.direct import DirectAnswerer, ModelRewriter
 from bookwise.domain.answers import TextDelta
 from bookwise.domain.errors import ModelUnavailable
@@ -19,6 +19,7 @@ from tests.support.scripted_model import Searches, evidence, message, outcome, p
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
 TOKENS_MAX = 48
+PATIENCE_SECONDS = 300  #: a busy machine reads a long prompt slowly
 CONTEXT_TOKENS = 1024
 
 #: One thread, and an end of its own: a small model does not find one.
@@ -72,12 +73,13 @@ def llama_url() -> Iterator[str]:
 
 
 def client(url: str) -> ModelClient:
-    return ModelClient("any-key", base_url=f"{url}/v1", model="smollm2")
+    timeouts = ModelTimeouts(first_chunk=PATIENCE_SECONDS, next_chunk=PATIENCE_SECONDS)
+    return ModelClient("any-key", base_url=f"{url}/v1", model="smollm2", timeouts=timeouts)
 
 
 async def test_a_direct_answer_comes_in_pieces_and_ends_with_its_figures(llama_url: str) -> None:
     async with client(llama_url) as model:
-        result = await outcome(DirectAnswerer(model), task(within=50))
+        result = await outcome(DirectAnswerer(model), task(within=PATIENCE_SECONDS))
     assert result.error is None
     assert sum(isinstance(event, TextDelta) for event in result.events) > 1
     usage = result.written.usage
@@ -90,7 +92,7 @@ async def test_a_direct_answer_comes_in_pieces_and_ends_with_its_figures(llama_u
 async def test_an_agent_answers_or_says_why_not(llama_url: str) -> None:
     book = Searches()
     async with client(llama_url) as model:
-        result = await outcome(AgentAnswerer(model), task(within=50, retrieve=book))
+        result = await outcome(AgentAnswerer(model), task(within=PATIENCE_SECONDS, retrieve=book))
     if result.error is None:
         assert result.text
         assert result.written.usage.prompt_tokens > 100
@@ -102,7 +104,7 @@ async def test_a_prompt_beyond_the_models_window_is_shortened_until_it_fits(llam
     words = "loops repeat their body and lists hold many values " * 20
     found = evidence(*[passage(f"{number} {words}", number=number, title=f"loops-{number}") for number in range(1, 7)])
     async with client(llama_url) as model:
-        result = await outcome(DirectAnswerer(model), task(within=50, evidence=found))
+        result = await outcome(DirectAnswerer(model), task(within=PATIENCE_SECONDS, evidence=found))
     assert CONTEXT_TOKENS / 2 < result.written.usage.prompt_tokens < CONTEXT_TOKENS
 
 
