@@ -58,7 +58,7 @@ async def half_done(queue: JobQueue, backend: QueueBackend, root: Path) -> Inges
 
 
 async def test_a_job_runs_to_its_end_and_counts_every_lesson(backend: QueueBackend, root: Path) -> None:
-    write_book(root, LESSONS)
+    write_book(root, LESSONS | {"lesson-002.md": "# Lesson 2\n\nThe wrist:\n\n{{#include wrist.rs}}\n"})
     (root / "broken.md").write_bytes(b"\xff\xfe\x00 broken \xd8")
     async with backend.running() as queue:
         first = await first_ingest(queue, backend, root)
@@ -67,6 +67,7 @@ async def test_a_job_runs_to_its_end_and_counts_every_lesson(backend: QueueBacke
         second = await job_ended(backend.app, (await queue.trigger("book")).job_id)
     assert (first.status, first.total_files, first.files_processed, first.files_failed) == ("completed", 72, 71, 1)
     assert (first.chunks_created, first.attempt) == (71, 1)
+    assert [warning.partition(":")[0] for warning in first.warnings] == ["lesson-002.md"]
     assert (second.status, second.files_processed, second.files_skipped) == ("completed", 1, 70)
     assert (second.files_withdrawn, second.chunks_created, second.chunks_deleted) == (1, 1, 2)
     outcomes = {outcome.source_file: outcome.status for outcome in await backend.app.jobs.outcomes(second.job_id)}

@@ -15,11 +15,15 @@ _CITATIONS = {
     **dict.fromkeys(("cite", "citep", "cite:p", "cite:ps", "footcite", "footcite:p"), "({})"),
     **dict.fromkeys(("citet", "cite:t", "cite:ts", "footcite:t"), "{}"),
 }
-_CODE_ROLES = "code literal func class meth mod attr data obj exc const envvar"
-_TEXT_ROLES = "prf:ref term abbr dfn download guilabel index kbd menuselection sub sup"
-_CODE, _TEXT = frozenset(_CODE_ROLES.split()), frozenset(_TEXT_ROLES.split())
+_CODE_NAMES = """
+code literal file samp command option envvar program kbd makevar regexp func class meth mod attr data exc obj
+const type macro member var
+"""
+CODE_ROLES = frozenset(_CODE_NAMES.split())
+_TEXT_NAMES = "prf:ref term abbr dfn download guilabel index menuselection sub sup"
+_TEXT = frozenset(_TEXT_NAMES.split())
 _INVISIBLE = frozenset(("label", "eqlabel", "width", "height"))
-_ROLES = {"math", "doc", *_REFERENCES, *_CITATIONS, *_CODE, *_TEXT, *_INVISIBLE}
+_ROLES = {"math", "doc", *_REFERENCES, *_CITATIONS, *CODE_ROLES, *_TEXT, *_INVISIBLE}
 _NAMES = "|".join(sorted(map(re.escape, _ROLES), key=len, reverse=True))
 
 #: A role, a link without text, or a code span, in which there are no roles.
@@ -83,7 +87,7 @@ class References:
             return f"“{_spaced(content.strip().rpartition('/')[2].removesuffix('.md'))}”"
         if role in _REFERENCES:
             return self._named(content.strip(), _REFERENCES[role])
-        return f"`{content.strip()}`" if role in _CODE else content.strip()
+        return f"`{short_name(content.strip())}`" if role in CODE_ROLES else content.strip()
 
     def _named(self, label: str, kind: str) -> str:
         """The number or title of what a label names; of another lesson, what it is."""
@@ -94,6 +98,13 @@ class References:
         prefix, _, rest = _spaced(label).partition(" ")
         named = _KINDS.get(prefix.lower())
         return f"the {named} “{rest}”" if named in ("section", "chapter") and rest else f"the {named or kind}"
+
+
+def short_name(name: str) -> str:
+    """The displayed name: `~package.Name` → `Name`, `!name` → `name`."""
+    if name.startswith("~"):
+        return name.rpartition(".")[2].lstrip("~")
+    return name.lstrip("!")
 
 
 def _spaced(label: str) -> str:

@@ -12,6 +12,7 @@ from docutils.parsers.rst.languages import en
 
 from bookwise.domain.errors import BadLesson
 from bookwise.ingestion.parsing.directives import language_of, reading_of, title_of
+from bookwise.ingestion.parsing.references import CODE_ROLES, short_name
 
 MAX_LINE = 10_000
 
@@ -32,11 +33,6 @@ _WITHOUT_ARGUMENT = frozenset(
         "todo",
     )
 )
-_CODE_NAMES = """
-code literal file samp command option envvar program kbd makevar regexp func class meth mod attr data exc obj
-const type macro member var
-"""
-_CODE_ROLES = frozenset(_CODE_NAMES.split())
 _DIRECTIVE: re.Pattern[str] = states.Body.explicit.constructs[-1][1]
 _LABELLED = re.compile(r"(.*?)\s*<[^<>]*>", re.DOTALL)
 #: Above these limits the markup of a paragraph is not parsed: docutils searches the rest of it again at every mark.
@@ -199,16 +195,9 @@ def _read_role(
     explicit = _LABELLED.fullmatch(label)
     if explicit and explicit[1]:
         label = explicit[1]
-    elif kind in _CODE_ROLES:
-        return [nodes.literal(rawsource, _short_name(label))], []
+    elif kind in CODE_ROLES:
+        return [nodes.literal(rawsource, short_name(label))], []
     return [nodes.Text(label)], []
-
-
-def _short_name(name: str) -> str:
-    """The displayed name: `~package.Name` → `Name`, `!name` → `name`."""
-    if name.startswith("~"):
-        return name.rpartition(".")[2].lstrip("~")
-    return name.lstrip("!")
 
 
 def messages_text(message: nodes.system_message) -> Sequence[str]:

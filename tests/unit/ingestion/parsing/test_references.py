@@ -26,7 +26,8 @@ def read(text: str, lesson: str = "") -> str:
         ("from equation {eq}`far` and {eq}`far`", "from equation and the equation"),
         ("see {numref}`fig_gpt` and {numref}`tab_sizes`", "see the figure and the table"),
         ("In {ref}`sec_kaggle_house` we", "In the section “kaggle house” we"),
-        ("{math}`x^2` and {kbd}`Ctrl` and {py:func}`len`", "$x^2$ and Ctrl and `len`"),
+        ("{math}`x^2` and {kbd}`Ctrl` and {py:func}`~os.path.join`", "$x^2$ and `Ctrl` and `join`"),
+        ("{cite}`ab2020x,\ncd2021y` so", "(Ab 2020; Cd 2021)\n so"),
         ("{index}`Vectors <single: Vectors>`", "Vectors"),
         (
             "In :numref:`chap_intro` :cite:`brown2020language`.\n:label:`sec_a`",
@@ -114,6 +115,10 @@ def test_roles_are_read_in_headings_lists_tables_notes_and_captions_but_not_in_c
         "Note:",
     ]
     assert texts(text, **BOOK)[4:] == ["See the figure.", '```python\n"{ref}`x`"\n```', "From (Cagan 1956)"]
+
+
+def test_a_formula_in_a_heading_is_plain_text() -> None:
+    assert paths("# Norms\n\n## The $\\ell_2$ norm\n\nText", **BOOK)[-1] == ("The ℓ_2 norm",)
 
 
 def test_in_other_dialects_braces_before_code_stay() -> None:
